@@ -1,0 +1,61 @@
+# Thin targets over cmake, ctest and the scripts of tools/. `make` alone explains them.
+
+PRESET ?= dev
+JOBS   ?= $(shell nproc)
+SHOW   ?= build/$(PRESET)/bin/nebis-order-show $(if $(ONCE),--once)
+ARGS   ?=
+
+BUILD   = cmake --preset $(1) >/dev/null && cmake --build --preset $(1) -j$(JOBS)
+
+.DEFAULT_GOAL := help
+.PHONY: help deps build run test sanitize explore torture bench coverage lint fmt install clean
+
+help:      ## this text
+	@sed -n 's/^\([a-z]*\): *[^#]*## /  make \1|/p' $(MAKEFILE_LIST) | column -t -s'|'
+	@echo "Variables: PRESET=$(PRESET) JOBS=$(JOBS) ONCE=1 (run: end after the show) ARGS=… (explore, torture, bench)"
+
+deps:      ## install what is missing (Debian 12); does nothing when all is there
+	@tools/deps
+
+build: deps  ## build everything into build/$(PRESET)/
+	$(call BUILD,$(PRESET))
+
+run: build  ## the order service, shown on real HTTP; ONCE=1 ends after the show
+	$(SHOW)
+
+test: build  ## all tests but the long ones
+	ctest --preset $(PRESET) -j2
+
+sanitize: deps  ## unit, race and kill tests under ThreadSanitizer, then Address- and UndefinedBehaviorSanitizer
+	$(call BUILD,tsan)
+	ctest --preset tsan -j2
+	$(call BUILD,asan)
+	ctest --preset asan -j2
+
+explore: deps  ## every interleaving of the protocol's machines; a violation prints its shortest trace
+	$(call BUILD,release) --target nebis-explore
+	build/release/bin/nebis-explore $(ARGS)
+
+torture: deps  ## the order service under load, killed and stopped at random, then audited
+	$(call BUILD,release)
+	build/release/bin/nebis-torture $(ARGS)
+
+bench: deps  ## measure against the floor; one `bound` line each
+	$(call BUILD,release)
+	build/release/bin/nebis-bench $(ARGS)
+
+coverage: deps  ## lines and branches of src/protocol and src/identify
+	@tools/coverage $(JOBS)
+
+lint: deps  ## formatting, clang-tidy, dependency arrows, headers alone, feature table, hygiene
+	@tools/lint/all
+
+fmt:       ## format the sources in place
+	@tools/lint/format --fix
+
+install: deps  ## release build into PREFIX (default build/prefix)
+	$(call BUILD,release)
+	cmake --install build/release --prefix $(or $(PREFIX),build/prefix)
+
+clean:     ## remove build/
+	rm -rf build

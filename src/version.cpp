@@ -1,0 +1,7 @@
+#include "nebis/version.hpp"
+
+namespace nebis {
+
+const char* version() noexcept { return NEBIS_VERSION; }
+
+}  // namespace nebis
