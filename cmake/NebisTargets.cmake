@@ -103,18 +103,19 @@ function(nebis_test name)
             set_property(GLOBAL APPEND PROPERTY NEBIS_SANITIZE_TESTS ${name})
         endif()
     endforeach()
-    set(properties TIMEOUT ${arg_TIMEOUT})
+    # gtest_discover_tests loses the semicolons of a list in a property, so the properties are set by a file of ours
+    # that ctest reads after the discovery.
+    set(properties "TIMEOUT ${arg_TIMEOUT} LABELS [==[${arg_LABELS}]==] ENVIRONMENT [==[${arg_ENVIRONMENT}]==]")
     if(arg_SERIAL)
-        list(APPEND properties RUN_SERIAL TRUE)
+        string(APPEND properties " RUN_SERIAL TRUE")
     endif()
-    # Lists inside a property of a discovered test must keep their semicolons through two evaluations.
-    string(REPLACE ";" "\\;" labels "${arg_LABELS}")
-    list(APPEND properties LABELS "${labels}")
-    if(arg_ENVIRONMENT)
-        string(REPLACE ";" "\\;" environment "${arg_ENVIRONMENT}")
-        list(APPEND properties ENVIRONMENT "${environment}")
-    endif()
-    gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60 PROPERTIES ${properties})
+    gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60)
+    set(file "${CMAKE_CURRENT_BINARY_DIR}/${name}_properties.cmake")
+    file(WRITE "${file}" "if(${name}_TESTS)\n"
+                         "    set_tests_properties(\${${name}_TESTS} PROPERTIES ${properties})\n"
+                         "    unset(${name}_TESTS)\n"
+                         "endif()\n")
+    set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES "${file}")
 endfunction()
 
 # nebis_script_test(<name> COMMAND <command> <argument>... LABELS <label>... [TIMEOUT <seconds>] [SERIAL]
@@ -232,11 +233,11 @@ function(nebis_install_component_ component target headers needs packages)
     install(EXPORT Nebis-${component} NAMESPACE Nebis:: FILE Nebis-${component}-targets.cmake
             DESTINATION "${NEBIS_INSTALL_CMAKE_DIR}" COMPONENT nebis)
     list(REMOVE_DUPLICATES needs)
+    list(REMOVE_ITEM needs "")
     set(text "set(_nebis_needs ${needs})\n")
     foreach(package IN LISTS packages)
         string(APPEND text "find_dependency(${package})\n")
     endforeach()
-    string(REPLACE "(_nebis_needs ;" "(_nebis_needs " text "${text}")
     file(WRITE "${Nebis_BINARY_DIR}/components/Nebis-${component}-needs.cmake" "${text}")
     install(FILES "${Nebis_BINARY_DIR}/components/Nebis-${component}-needs.cmake"
             DESTINATION "${NEBIS_INSTALL_CMAKE_DIR}" COMPONENT nebis)

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Feeds each file of the given folders and files to a fuzz target once: the corpus as a test, without libFuzzer.
 #include <cstddef>
 #include <cstdint>
