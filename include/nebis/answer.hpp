@@ -53,6 +53,8 @@ struct Answer {
     std::chrono::milliseconds retry_after{0};   ///< in_progress, unavailable: when to try again
     std::uint64_t fencing_token = 0;            ///< version of the record that answered; 0 when none
     std::uint32_t attempt = 0;                  ///< attempt number of the record that answered
+    bool produced = false;                      ///< `response` was made by the ResponseProducer for a refused duplicate
+    std::string message;                        ///< what to tell the caller of a refused duplicate; from the catalogue (S63)
     std::string request_id;                     ///< passed through or derived
     std::optional<Error> error;                 ///< unavailable and refused: why
 };

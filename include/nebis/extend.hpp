@@ -141,6 +141,20 @@ public:
     virtual bool serves(const Store& store) const noexcept = 0;
 };
 
+/// A body bound to its database: what `nebis::sqlite::atomic(db, body)` returns and `idempotent` and the HTTP server understand.
+/// The body is called as `body(arguments…, Tx transaction, Execution&)`.
+template <class Tx, class Body>
+struct Atomic {
+    using transaction_type = Tx;
+    std::shared_ptr<TransactionRunner> runner;
+    Body body;
+};
+
+template <class T>
+inline constexpr bool is_atomic = false;
+template <class Tx, class Body>
+inline constexpr bool is_atomic<Atomic<Tx, Body>> = true;
+
 // ---- drivers and names -----------------------------------------------------------------------------------------------
 
 /// What a driver's factory gets: the flat settings of its data source ("path", "url", …) and the table name.
