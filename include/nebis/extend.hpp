@@ -164,6 +164,20 @@ struct DriverSettings {
     std::map<std::string, std::string> values;
 };
 
+/// One key of a driver's own settings, so that the loader can check it and the reference page can show it (decision D7).
+/// A driver that declares none takes any key with a plain value.
+struct DriverKey {
+    enum class Kind : std::uint8_t { text, flag, integer, choice, secret };
+    std::string name;                     ///< kebab-case, unit included: "busy-timeout-millis"
+    Kind kind = Kind::text;
+    std::string fallback;                 ///< the value when it is not written; for the reference page
+    std::int64_t min = 0;                 ///< integer
+    std::int64_t max = 0;
+    std::vector<std::string> choices;     ///< choice
+    std::string about;                    ///< what it does, and what too high and too low cost
+    bool required = false;
+};
+
 /// Everything that can be named in a configuration. A plain value filled in `main` (no global registry, decision D6).
 struct Drivers {
     std::map<std::string, std::function<Result<std::shared_ptr<Store>>(const DriverSettings&)>, std::less<>> stores;
@@ -174,6 +188,8 @@ struct Drivers {
     std::map<std::string, std::shared_ptr<OutcomeResolver>, std::less<>> outcome_resolvers;
     std::map<std::string, std::shared_ptr<TransactionHooks>, std::less<>> transaction_hooks;
     std::map<std::string, std::shared_ptr<const Redactor>, std::less<>> redactors;
+    std::map<std::string, std::vector<DriverKey>, std::less<>> store_keys;  ///< by driver name
+    std::map<std::string, std::vector<DriverKey>, std::less<>> gate_keys;
 };
 
 }  // namespace nebis
