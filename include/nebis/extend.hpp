@@ -86,7 +86,8 @@ public:
 
 /// `hooked` mode: a transaction coordinator decides. Order of calls, source: protocol, "Modes of effect", and the article §3.5:
 /// begin is committed → `before_transaction` (returns the coordinator's transaction id, which is written into the row as `outcome_ref`
-/// before anything else) → handler → response written as UNKNOWN → `commit` or `rollback` → SUCCESS or FAIL.
+/// before anything else) → handler → response written, still PROCESSING → `commit` or `rollback` → SUCCESS or FAIL. A commit or rollback
+/// whose fate is not known leaves UNKNOWN, and recovery asks `decision`.
 class TransactionHooks {
 public:
     virtual ~TransactionHooks() = default;

@@ -90,6 +90,8 @@ struct BeginRequest {
     std::int64_t unknown_retention_millis = 0;       ///< 0: an UNKNOWN row stays until settled
     bool take_over_lease = false;
     bool take_over_unknown = false;
+    bool lapse = false;                              ///< a PROCESSING row with its lease over that isn't taken over becomes UNKNOWN here
+                                                     ///< (the lazy path of recovery, same compare-and-set): outcome `unknown`
     StoreMillis not_after = 0;                       ///< arriving later, by the store's clock, it changes nothing; 0 = no bound (tests only)
     std::string_view instance;
     std::string_view request_snapshot;
@@ -118,7 +120,8 @@ struct BeginOutcome {
 // ---- finish ----------------------------------------------------------------------------------------------------------
 
 /// Compare-and-set on (trace_id, version, owner, status ∈ from): write `status`, the response, expire_time = store clock + retention.
-/// Give-back (to FAIL) and settling an UNKNOWN row are finishes too.
+/// Give-back (to FAIL) and settling an UNKNOWN row are finishes too. `hooked` writes PROCESSING over PROCESSING to keep `outcome_ref`
+/// and the response before the coordinator commits; the lease stays as it is.
 struct FinishRequest {
     std::string_view trace_id;
     std::uint64_t version = 0;
