@@ -18,6 +18,7 @@
 #include <map>
 #include <memory>
 #include <span>
+#include <stop_token>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -117,6 +118,15 @@ struct OpenOptions {
     bool background = true;
 };
 
+/// What a transport says about a call of the callback shape.
+struct AsyncOptions {
+    /// Where `done` runs; null: where the handler runs. With `inline_executor()` a duplicate that this process can answer is answered
+    /// before `run_async` returns, on the calling thread, while handlers still go to their pool.
+    Executor* answers = nullptr;
+    /// Fires when the caller has left. A waiting duplicate then stops waiting and gets `in_progress`; an attempt runs on (C25).
+    std::stop_token caller_gone = {};
+};
+
 /// One batch item's request for `Engine::run_batch`.
 struct BatchItem {
     Request request;
@@ -157,6 +167,9 @@ public:
 
     /// Callback shape: returns at once. The handler and `done` run on `executor`. `done` is called exactly once.
     void run_async(const Operation& operation, Request request, Handler handler, Executor& executor, std::function<void(Answer)> done) const;
+    /// The same for transports: `done` on an executor of its own, and a caller that may leave. See AsyncOptions.
+    void run_async(const Operation& operation, Request request, Handler handler, Executor& executor, AsyncOptions options,
+                   std::function<void(Answer)> done) const;
 
     /// S49: many keys begun and finished together, an answer for each, in order. Equal keys inside a batch run once; the others replay.
     std::vector<Answer> run_batch(const Operation& operation, std::span<const BatchItem> items,

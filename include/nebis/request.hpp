@@ -33,6 +33,14 @@ struct Request {
     std::string tenant;              ///< the verified tenant; empty when there is none
     std::string request_id;          ///< X-Request-Id: passed through, for tracing, never identity
     bool arguments = false;          ///< body is the JSON object of a function call's arguments
+    std::vector<Header> parameters;  ///< of the route's template, decoded: "id" of /orders/{id}; the path says the same to the request hash
+
+    /// The route parameter of that name; empty when the route has none such.
+    std::string_view parameter(std::string_view name) const noexcept {
+        for (const auto& one : parameters)
+            if (one.name == name) return one.value;
+        return {};
+    }
 
     /// The single header of that name (no case). Empty pointer when absent.
     /// **Errors**: `rejected_input` when the header is there more than once.
