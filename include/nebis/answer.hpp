@@ -15,12 +15,14 @@
 namespace nebis {
 
 /// What is kept and replayed: a status, the headers that may be replayed in order, the body bytes.
-/// For function calls only `body` (the codec's bytes) is used; for a REJECTED one `body` is the message and `status` its status.
+/// For function calls only `body` (the codec's bytes) is used; for a REJECTED one `body` is the message and `status`
+/// its status.
 struct Response {
     int status = 0;
     std::vector<Header> headers;
     std::string body;
-    /// The body was too large to keep: the row is a tombstone. The first caller had the whole answer; duplicates learn that it is done.
+    /// The body was too large to keep: the row is a tombstone. The first caller had the whole answer; duplicates learn
+    /// that it is done.
     bool tombstone = false;
     friend bool operator==(const Response&, const Response&) = default;
 };
@@ -43,20 +45,20 @@ std::string_view to_string(Outcome outcome) noexcept;
 /// The whole answer to one protected call. A plain value.
 struct Answer {
     Outcome outcome = Outcome::refused;
-    Response response;                          ///< for fresh (when the handler returned) and replayed
-    std::exception_ptr failure;                 ///< fresh only: what the handler threw
-    bool rejected = false;                      ///< the record is REJECTED: `response` is a refusal (fresh or replayed)
-    bool recorded = true;                       ///< fresh: the result is durable. False: true answer, record still being written
-    bool handler_ran = false;                   ///< the handler was started by this very call
-    bool unprotected = false;                   ///< `on-store-failure: allow` or observe mode let it through
-    bool joined = false;                        ///< answered by an attempt of the same process without any I/O
-    std::chrono::milliseconds retry_after{0};   ///< in_progress, unavailable: when to try again
-    std::uint64_t fencing_token = 0;            ///< version of the record that answered; 0 when none
-    std::uint32_t attempt = 0;                  ///< attempt number of the record that answered
-    bool produced = false;                      ///< `response` was made by the ResponseProducer for a refused duplicate
-    std::string message;                        ///< what to tell the caller of a refused duplicate; from the catalogue (S63)
-    std::string request_id;                     ///< passed through or derived
-    std::optional<Error> error;                 ///< unavailable and refused: why
+    Response response;           ///< for fresh (when the handler returned) and replayed
+    std::exception_ptr failure;  ///< fresh only: what the handler threw
+    bool rejected = false;       ///< the record is REJECTED: `response` is a refusal (fresh or replayed)
+    bool recorded = true;        ///< fresh: the result is durable. False: true answer, record still being written
+    bool handler_ran = false;    ///< the handler was started by this very call
+    bool unprotected = false;    ///< `on-store-failure: allow` or observe mode let it through
+    bool joined = false;         ///< answered by an attempt of the same process without any I/O
+    std::chrono::milliseconds retry_after{0};  ///< in_progress, unavailable: when to try again
+    std::uint64_t fencing_token = 0;           ///< version of the record that answered; 0 when none
+    std::uint32_t attempt = 0;                 ///< attempt number of the record that answered
+    bool produced = false;                     ///< `response` was made by the ResponseProducer for a refused duplicate
+    std::string message;         ///< what to tell the caller of a refused duplicate; from the catalogue (S63)
+    std::string request_id;      ///< passed through or derived
+    std::optional<Error> error;  ///< unavailable and refused: why
 };
 
 }  // namespace nebis

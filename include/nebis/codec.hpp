@@ -20,9 +20,10 @@
 
 /// Results to bytes and back, and arguments to JSON.
 ///
-/// `Codec<T>` keeps a handler's result in the record and gives it to duplicates; `JsonOf<T>` writes an argument into the canonical
-/// request. Text, bytes, arithmetic types, bool, enumerations, `optional`, `vector` and `map<string, …>` are here; described structs
-/// come with `nebis/describe.hpp`; for anything else specialise both. **Threads**: stateless.
+/// `Codec<T>` keeps a handler's result in the record and gives it to duplicates; `JsonOf<T>` writes an argument into
+/// the canonical request. Text, bytes, arithmetic types, bool, enumerations, `optional`, `vector` and `map<string, …>`
+/// are here; described structs come with `nebis/describe.hpp`; for anything else specialise both. **Threads**:
+/// stateless.
 namespace nebis {
 
 template <class T, class Enable = void>
@@ -38,10 +39,12 @@ concept Encodable = requires(const T& value, std::string_view bytes) {
 };
 
 template <class T>
-concept JsonWritable = requires(std::string& out, const T& value) { JsonOf<T>::write(out, value); };
+concept JsonWritable = requires(std::string& out, const T& value) {
+    JsonOf<T>::write(out, value);
+};
 
-/// What a refused duplicate gets with `duplicate-handler: return` when no ResponseProducer is set. Specialise for your own types:
-/// `static T make(std::string_view message)`.
+/// What a refused duplicate gets with `duplicate-handler: return` when no ResponseProducer is set. Specialise for your
+/// own types: `static T make(std::string_view message)`.
 template <class T, class Enable = void>
 struct DefaultAnswer;
 
@@ -50,7 +53,8 @@ concept HasDefaultAnswer = std::is_void_v<T> || requires(std::string_view messag
     { DefaultAnswer<T>::make(message) } -> std::same_as<T>;
 };
 
-// ---- codecs ----------------------------------------------------------------------------------------------------------
+// ---- codecs
+// ----------------------------------------------------------------------------------------------------------
 
 template <>
 struct Codec<std::string> {
@@ -99,7 +103,9 @@ struct Codec<T, std::enable_if_t<std::is_arithmetic_v<T> && !std::is_same_v<T, b
 template <class T>
 struct Codec<T, std::enable_if_t<std::is_enum_v<T>>> {
     using Number = std::underlying_type_t<T>;
-    static std::string encode(T value) { return Codec<long long>::encode(static_cast<long long>(static_cast<Number>(value))); }
+    static std::string encode(T value) {
+        return Codec<long long>::encode(static_cast<long long>(static_cast<Number>(value)));
+    }
     static Result<T> decode(std::string_view bytes) {
         auto number = Codec<long long>::decode(bytes);
         if (!number) return std::move(number).error();
@@ -113,14 +119,16 @@ struct Codec<std::optional<T>, std::enable_if_t<Encodable<T>>> {
     static std::string encode(const std::optional<T>& value) { return value ? "1" + Codec<T>::encode(*value) : "0"; }
     static Result<std::optional<T>> decode(std::string_view bytes) {
         if (bytes == "0") return std::optional<T>{};
-        if (bytes.empty() || bytes.front() != '1') return Error(ErrorKind::corrupt, "a kept optional result is damaged");
+        if (bytes.empty() || bytes.front() != '1')
+            return Error(ErrorKind::corrupt, "a kept optional result is damaged");
         auto inner = Codec<T>::decode(bytes.substr(1));
         if (!inner) return std::move(inner).error();
         return std::optional<T>(std::move(*inner));
     }
 };
 
-// ---- arguments as JSON -----------------------------------------------------------------------------------------------
+// ---- arguments as JSON
+// -----------------------------------------------------------------------------------------------
 
 template <>
 struct JsonOf<std::string_view> {
@@ -176,8 +184,10 @@ struct JsonOf<T, std::enable_if_t<std::is_enum_v<T>>> {
 template <class T>
 struct JsonOf<std::optional<T>> {
     static void write(std::string& out, const std::optional<T>& value) {
-        if (value) JsonOf<T>::write(out, *value);
-        else out += "null";
+        if (value)
+            JsonOf<T>::write(out, *value);
+        else
+            out += "null";
     }
 };
 
@@ -209,7 +219,8 @@ struct JsonOf<std::map<std::string, T, Compare>> {
     }
 };
 
-// ---- default answers -------------------------------------------------------------------------------------------------
+// ---- default answers
+// -------------------------------------------------------------------------------------------------
 
 template <>
 struct DefaultAnswer<std::string> {

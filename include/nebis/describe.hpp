@@ -11,8 +11,9 @@
 #include <boost/json/value_to.hpp>
 #include <boost/mp11/algorithm.hpp>
 
-/// Structs described by Boost.Describe (`BOOST_DESCRIBE_STRUCT(Pay, (), (orderId, userId, amount))`) as arguments and results.
-/// Arguments keep each number's own text; results are JSON. This is the one public header that includes Boost (decision D10).
+/// Structs described by Boost.Describe (`BOOST_DESCRIBE_STRUCT(Pay, (), (orderId, userId, amount))`) as arguments and
+/// results. Arguments keep each number's own text; results are JSON. This is the one public header that includes Boost
+/// (decision D10).
 namespace nebis {
 
 template <class T>
@@ -21,7 +22,8 @@ concept Described = boost::describe::has_describe_members<T>::value && !std::is_
 template <class T>
 struct JsonOf<T, std::enable_if_t<Described<T>>> {
     static void write(std::string& out, const T& value) {
-        using Members = boost::describe::describe_members<T, boost::describe::mod_public | boost::describe::mod_inherited>;
+        using Members =
+            boost::describe::describe_members<T, boost::describe::mod_public | boost::describe::mod_inherited>;
         out.push_back('{');
         bool first = true;
         boost::mp11::mp_for_each<Members>([&](auto member) {
@@ -29,8 +31,9 @@ struct JsonOf<T, std::enable_if_t<Described<T>>> {
             JsonOf<std::string_view>::write(out, member.name);
             out.push_back(':');
             using Field = std::remove_cvref_t<decltype(value.*member.pointer)>;
-            static_assert(JsonWritable<Field>, "nebis: a member of this described struct can't be written as JSON; describe its "
-                                               "type too, or specialise nebis::JsonOf for it");
+            static_assert(JsonWritable<Field>,
+                          "nebis: a member of this described struct can't be written as JSON; describe its "
+                          "type too, or specialise nebis::JsonOf for it");
             JsonOf<Field>::write(out, value.*member.pointer);
         });
         out.push_back('}');
@@ -45,8 +48,9 @@ struct Codec<T, std::enable_if_t<Described<T>>> {
         auto json = boost::json::parse({bytes.data(), bytes.size()}, code);
         if (code) return Error(ErrorKind::corrupt, "a kept result isn't JSON", code.message());
         auto value = boost::json::try_value_to<T>(json);
-        if (!value) return Error(ErrorKind::corrupt, "a kept result doesn't fit its type any more", value.error().message(),
-                                 "give the changed operation a new name, or keep reading the old form in your own Codec");
+        if (!value)
+            return Error(ErrorKind::corrupt, "a kept result doesn't fit its type any more", value.error().message(),
+                         "give the changed operation a new name, or keep reading the old form in your own Codec");
         return std::move(*value);
     }
 };

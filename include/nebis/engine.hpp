@@ -32,8 +32,8 @@ class OperationState;
 struct CompletionState;
 }  // namespace runtime
 
-/// Where callbacks and handlers of the non-blocking shapes run. **Threads**: `post` may be called from any thread and must not
-/// run the task before it returns unless the executor is `inline_executor()`.
+/// Where callbacks and handlers of the non-blocking shapes run. **Threads**: `post` may be called from any thread and
+/// must not run the task before it returns unless the executor is `inline_executor()`.
 class Executor {
 public:
     virtual ~Executor() = default;
@@ -43,8 +43,9 @@ public:
 /// Runs each task at once on the posting thread (a Nebis worker thread): for handlers that never block.
 Executor& inline_executor() noexcept;
 
-/// The reply slot of a handler that answers later. Exactly one of `answer` and `fail` counts; the first wins. A Completion whose last
-/// copy goes away unanswered is an abandoned attempt: the record becomes UNKNOWN. **Threads**: any.
+/// The reply slot of a handler that answers later. Exactly one of `answer` and `fail` counts; the first wins. A
+/// Completion whose last copy goes away unanswered is an abandoned attempt: the record becomes UNKNOWN. **Threads**:
+/// any.
 class Completion {
 public:
     explicit Completion(std::shared_ptr<runtime::CompletionState> state) : state_(std::move(state)) {}
@@ -87,7 +88,8 @@ private:
     std::shared_ptr<TransactionRunner> runner_;
 };
 
-/// A registered operation: its policy resolved against the configuration. A cheap handle. **Lifetime**: valid as long as its engine.
+/// A registered operation: its policy resolved against the configuration. A cheap handle. **Lifetime**: valid as long
+/// as its engine.
 class Operation {
 public:
     Operation() = default;
@@ -112,18 +114,20 @@ private:
 
 /// How an engine is opened.
 struct OpenOptions {
-    std::vector<std::string> sets;                       ///< `a.b=c`, as `--set` gives them; win over the environment and the file
-    bool use_environment = true;                         ///< read NEBIS__… variables
-    /// False: no background thread renews, recovers or cleans; the program calls `tick()` often (tests, programs with their own loop).
+    std::vector<std::string> sets;  ///< `a.b=c`, as `--set` gives them; win over the environment and the file
+    bool use_environment = true;    ///< read NEBIS__… variables
+    /// False: no background thread renews, recovers or cleans; the program calls `tick()` often (tests, programs with
+    /// their own loop).
     bool background = true;
 };
 
 /// What a transport says about a call of the callback shape.
 struct AsyncOptions {
-    /// Where `done` runs; null: where the handler runs. With `inline_executor()` a duplicate that this process can answer is answered
-    /// before `run_async` returns, on the calling thread, while handlers still go to their pool.
+    /// Where `done` runs; null: where the handler runs. With `inline_executor()` a duplicate that this process can
+    /// answer is answered before `run_async` returns, on the calling thread, while handlers still go to their pool.
     Executor* answers = nullptr;
-    /// Fires when the caller has left. A waiting duplicate then stops waiting and gets `in_progress`; an attempt runs on (C25).
+    /// Fires when the caller has left. A waiting duplicate then stops waiting and gets `in_progress`; an attempt runs
+    /// on (C25).
     std::stop_token caller_gone = {};
 };
 
@@ -134,59 +138,69 @@ struct BatchItem {
 
 /// The engine: makes operations idempotent. A cheap, copyable handle on shared state.
 ///
-/// **Threads**: all members from any thread. **Lifetime**: the last handle's destructor drains for a bounded time (`drain.timeout`),
-/// then leaves unfinished attempts to their lease.
+/// **Threads**: all members from any thread. **Lifetime**: the last handle's destructor drains for a bounded time
+/// (`drain.timeout`), then leaves unfinished attempts to their lease.
 class Engine {
 public:
     /// What an engine is made of when it is built by hand: configuration text (may be empty) and named parts.
     struct Parts {
-        std::shared_ptr<Store> store;                    ///< for operations that name no data source of their own
-        std::shared_ptr<Gate> gate;                      ///< null: no gate, the store alone
-        Drivers drivers;                                 ///< extension points by name; further stores by data source
-        std::string configuration;                       ///< YAML text, same keys as the file
+        std::shared_ptr<Store> store;  ///< for operations that name no data source of their own
+        std::shared_ptr<Gate> gate;    ///< null: no gate, the store alone
+        Drivers drivers;               ///< extension points by name; further stores by data source
+        std::string configuration;     ///< YAML text, same keys as the file
         OpenOptions options;
         std::function<void(const std::string& line)> log;  ///< one JSON line per event; default: stderr
     };
 
-    /// From a configuration file with the standard drivers (S62). Defined in the starter library (link `Nebis::starter`).
-    /// **Errors**: `misconfigured` with file:line:column for the configuration; with the step that helps for a missing dependency.
+    /// From a configuration file with the standard drivers (S62). Defined in the starter library (link
+    /// `Nebis::starter`).
+    /// **Errors**: `misconfigured` with file:line:column for the configuration; with the step that helps for a missing
+    /// dependency.
     static Result<Engine> open(const std::string& file, OpenOptions options = {});
     /// From a configuration file with these drivers.
     static Result<Engine> open(const std::string& file, Drivers drivers, OpenOptions options = {});
     /// By hand.
     static Result<Engine> make(Parts parts);
 
-    /// Register an operation, or get the one registered before under the same name (its policy must then be equal in the key rule).
-    /// **Errors**: `misconfigured` for a contradictory policy, an unknown extension name, a key rule that doesn't parse (with its place),
-    /// or one that differs from what the fleet agreed on (S64).
+    /// Register an operation, or get the one registered before under the same name (its policy must then be equal in
+    /// the key rule).
+    /// **Errors**: `misconfigured` for a contradictory policy, an unknown extension name, a key rule that doesn't parse
+    /// (with its place), or one that differs from what the fleet agreed on (S64).
     Result<Operation> operation(const Policy& policy) const;
 
-    /// Blocking shape: at most one handler run for each key counts; the caller waits for its own attempt, or for another's as the policy says.
+    /// Blocking shape: at most one handler run for each key counts; the caller waits for its own attempt, or for
+    /// another's as the policy says.
     /// **Time**: budget + wait + the handler's own. **Errors**: inside Answer; never throws.
     Answer run(const Operation& operation, const Request& request, const Handler& handler) const;
 
     /// Callback shape: returns at once. The handler and `done` run on `executor`. `done` is called exactly once.
-    void run_async(const Operation& operation, Request request, Handler handler, Executor& executor, std::function<void(Answer)> done) const;
-    /// The same for transports: `done` on an executor of its own, and a caller that may leave. See AsyncOptions.
-    void run_async(const Operation& operation, Request request, Handler handler, Executor& executor, AsyncOptions options,
+    void run_async(const Operation& operation, Request request, Handler handler, Executor& executor,
                    std::function<void(Answer)> done) const;
+    /// The same for transports: `done` on an executor of its own, and a caller that may leave. See AsyncOptions.
+    void run_async(const Operation& operation, Request request, Handler handler, Executor& executor,
+                   AsyncOptions options, std::function<void(Answer)> done) const;
 
-    /// S49: many keys begun and finished together, an answer for each, in order. Equal keys inside a batch run once; the others replay.
-    std::vector<Answer> run_batch(const Operation& operation, std::span<const BatchItem> items,
-                                  const std::function<Response(std::size_t index, const Request&, Execution&)>& handler) const;
+    /// S49: many keys begun and finished together, an answer for each, in order. Equal keys inside a batch run once;
+    /// the others replay.
+    std::vector<Answer> run_batch(
+        const Operation& operation, std::span<const BatchItem> items,
+        const std::function<Response(std::size_t index, const Request&, Execution&)>& handler) const;
 
     /// S5: a new one-time token bound to operation and caller. **Errors**: `misconfigured` when no token keys are set.
-    Result<std::string> create_token(const Operation& operation, std::string_view principal = {}, std::string_view tenant = {}) const;
+    Result<std::string> create_token(const Operation& operation, std::string_view principal = {},
+                                     std::string_view tenant = {}) const;
 
-    /// An operator's word on an UNKNOWN record: look, then compare-and-set on (version, owner, UNKNOWN); false when it had moved on.
-    /// The request identifies the record as it did when it ran. `reason` is kept in the audit log line.
-    Result<bool> settle(const Operation& operation, const Request& request, const Resolution& resolution, std::string_view reason) const;
+    /// An operator's word on an UNKNOWN record: look, then compare-and-set on (version, owner, UNKNOWN); false when it
+    /// had moved on. The request identifies the record as it did when it ran. `reason` is kept in the audit log line.
+    Result<bool> settle(const Operation& operation, const Request& request, const Resolution& resolution,
+                        std::string_view reason) const;
     /// The record as it stands, for operators and tests.
     Result<std::optional<Record>> inspect(const Operation& operation, const Request& request) const;
     /// Remove a record in the operator's three steps (A gate, B row, C gate); false when there was none.
     Result<bool> purge(const Operation& operation, const Request& request, std::string_view reason) const;
 
-    /// Renew leases and do what upkeep is due. For programs that run without the background thread. Returns when the next tick is due.
+    /// Renew leases and do what upkeep is due. For programs that run without the background thread. Returns when the
+    /// next tick is due.
     std::chrono::milliseconds tick() const;
     /// One pass of recovery / of clean-up now, whatever the schedule; how many rows.
     Result<std::size_t> recover_now() const;

@@ -28,7 +28,8 @@ enum class ErrorKind : std::uint8_t {
 /// Stable text of a kind ("unavailable", …), used in metrics, logs and problem types.
 std::string_view to_string(ErrorKind kind) noexcept;
 
-/// A fault: kind, a sentence of ours, the detail of the part that failed, and a hint that names the key or command to use.
+/// A fault: kind, a sentence of ours, the detail of the part that failed, and a hint that names the key or command to
+/// use.
 ///
 /// `message` and `hint` are safe to log and to show. `detail` may hold foreign text (a driver's message): log it, don't
 /// show it to callers. None of them ever holds a raw idempotency key, a token, or a body.
@@ -41,7 +42,8 @@ public:
     const std::string& message() const noexcept { return message_; }
     const std::string& detail() const noexcept { return detail_; }
     const std::string& hint() const noexcept { return hint_; }
-    /// A stable word for this very fault where one exists ("key-missing", "token-expired", …), else empty. Problem types use it.
+    /// A stable word for this very fault where one exists ("key-missing", "token-expired", …), else empty. Problem
+    /// types use it.
     const std::string& code() const noexcept { return code_; }
 
     Error&& with_code(std::string code) && {
@@ -83,7 +85,7 @@ class [[nodiscard]] Result {
 public:
     using value_type = T;
 
-    Result(T value) : state_(std::in_place_index<0>, std::move(value)) {}    // NOLINT: implicit on purpose
+    Result(T value) : state_(std::in_place_index<0>, std::move(value)) {}      // NOLINT: implicit on purpose
     Result(Error error) : state_(std::in_place_index<1>, std::move(error)) {}  // NOLINT: implicit on purpose
 
     bool has_value() const noexcept { return state_.index() == 0; }
@@ -131,14 +133,15 @@ private:
 
 // ---- what a handler throws to say what it knows ----------------------------------------------------------------
 
-/// The handler knows that nothing happened and nothing can happen any more. Record: FAIL; the same key may run again at once.
+/// The handler knows that nothing happened and nothing can happen any more. Record: FAIL; the same key may run again at
+/// once.
 class NotExecuted : public std::runtime_error {
 public:
     explicit NotExecuted(const std::string& why) : std::runtime_error(why) {}
 };
 
-/// The business refuses for good (validation, insufficient balance …). Record: REJECTED; every duplicate gets the same refusal.
-/// `status` is the HTTP status that adapters answer with (default 422).
+/// The business refuses for good (validation, insufficient balance …). Record: REJECTED; every duplicate gets the same
+/// refusal. `status` is the HTTP status that adapters answer with (default 422).
 class Rejected : public std::runtime_error {
 public:
     explicit Rejected(const std::string& why, int status = 422) : std::runtime_error(why), status_(status) {}
@@ -148,8 +151,8 @@ private:
     int status_;
 };
 
-/// Nobody knows whether the effect happened (a time-out after sending, a connection lost). Record: UNKNOWN; then by `on-unknown`.
-/// The wrapper throws it too, to a duplicate that meets such a record.
+/// Nobody knows whether the effect happened (a time-out after sending, a connection lost). Record: UNKNOWN; then by
+/// `on-unknown`. The wrapper throws it too, to a duplicate that meets such a record.
 class OutcomeUnknown : public std::runtime_error {
 public:
     explicit OutcomeUnknown(const std::string& why) : std::runtime_error(why) {}

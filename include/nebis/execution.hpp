@@ -15,8 +15,8 @@ struct ExecutionState;
 
 /// One attempt, as its handler sees it.
 ///
-/// **Threads**: every member may be called from any thread. **Lifetime**: a copyable handle; it may outlive the call, and then
-/// says that the lease is lost.
+/// **Threads**: every member may be called from any thread. **Lifetime**: a copyable handle; it may outlive the call,
+/// and then says that the lease is lost.
 class Execution {
 public:
     explicit Execution(std::shared_ptr<runtime::ExecutionState> state) : state_(std::move(state)) {}
@@ -28,8 +28,8 @@ public:
     const std::string& trace_id() const noexcept;
     /// 1 for the first attempt on this record, then 2, 3 …
     std::uint32_t attempt() const noexcept;
-    /// The record's version. Grows at every take-over: a resource that remembers the greatest token it saw can refuse an older attempt (S47).
-    /// 0 inside `claim: inside` before the record is inserted.
+    /// The record's version. Grows at every take-over: a resource that remembers the greatest token it saw can refuse
+    /// an older attempt (S47). 0 inside `claim: inside` before the record is inserted.
     std::uint64_t fencing_token() const noexcept;
     /// Random id of this attempt, 32 hex digits.
     std::string owner() const;
@@ -40,10 +40,13 @@ public:
     std::stop_token stop_token() const noexcept;
     /// True while the lease surely lives: the monotonic clock is before the last renewal's sending + lease − margin.
     bool holds_lease() const noexcept;
-    /// Call before an effect that can't be undone. **Errors**: throws `OutcomeUnknown` when the lease is lost. Never waits.
+    /// Call before an effect that can't be undone. **Errors**: throws `OutcomeUnknown` when the lease is lost. Never
+    /// waits.
     void check() const;
 
-    const std::shared_ptr<runtime::ExecutionState>& state() const noexcept { return state_; }  ///< for drivers of `atomic`
+    const std::shared_ptr<runtime::ExecutionState>& state() const noexcept {
+        return state_;
+    }  ///< for drivers of `atomic`
 
 private:
     std::shared_ptr<runtime::ExecutionState> state_;

@@ -11,8 +11,8 @@
 #include <string>
 #include <string_view>
 
-/// The gate: what stands in front of the store to make it fast. It is a hint, never the truth: whatever a gate says or forgets,
-/// no two attempts both count. Source: protocol, steps 2 and 5.
+/// The gate: what stands in front of the store to make it fast. It is a hint, never the truth: whatever a gate says or
+/// forgets, no two attempts both count. Source: protocol, steps 2 and 5.
 namespace nebis {
 
 /// A finished result as a gate may answer it. Only SUCCESS and REJECTED are ever cached.
@@ -21,7 +21,7 @@ struct CachedResult {
     std::uint64_t version = 0;
     std::uint32_t attempts = 0;
     RequestHash request_hash;
-    std::string trace_id;            ///< checked after reading: a connection mix-up must never replay somebody else's answer
+    std::string trace_id;  ///< checked after reading: a connection mix-up must never replay somebody else's answer
     Response response;
 };
 
@@ -35,16 +35,16 @@ struct EnterRequest {
 struct EnterOutcome {
     enum class Kind : std::uint8_t { granted, held, finished };
     Kind kind = Kind::granted;
-    std::int64_t remaining_millis = 0;        ///< held
-    std::optional<CachedResult> result;       ///< finished; scope and hash fit
+    std::int64_t remaining_millis = 0;   ///< held
+    std::optional<CachedResult> result;  ///< finished; scope and hash fit
 };
 
 /// Drop the lock if it is ours; and, only if it is ours, keep the result.
 struct LeaveRequest {
     std::string_view trace_id;
     Owner owner;
-    const CachedResult* result = nullptr;     ///< null: nothing to keep
-    std::int64_t result_ttl_millis = 0;       ///< ≤ rest of the retention − lock time
+    const CachedResult* result = nullptr;  ///< null: nothing to keep
+    std::int64_t result_ttl_millis = 0;    ///< ≤ rest of the retention − lock time
 };
 
 struct LockRenewRequest {
@@ -62,13 +62,14 @@ public:
     virtual void leave(std::span<const LeaveRequest> in, std::span<Result<bool>> out, Deadline deadline) = 0;
     virtual void renew(std::span<const LockRenewRequest> in, std::span<Result<bool>> out, Deadline deadline) = 0;
     /// The operator's steps A (`take`: drop the result, take the lock unconditionally) and C (drop both).
-    virtual Result<void> evict(std::string_view trace_id, const Owner* take, std::int64_t lease_millis, Deadline deadline) = 0;
+    virtual Result<void> evict(std::string_view trace_id, const Owner* take, std::int64_t lease_millis,
+                               Deadline deadline) = 0;
 };
 
 struct GateTraits {
     std::size_t max_sessions = 1;
     std::size_t batch_max = 64;
-    bool in_process = false;        ///< answers at once from memory: called directly, without a queue
+    bool in_process = false;  ///< answers at once from memory: called directly, without a queue
 };
 
 class Gate {
@@ -79,14 +80,17 @@ public:
     virtual Result<std::unique_ptr<GateSession>> open(Deadline deadline) = 0;
 };
 
-/// The article's extension point: a lock with a time limit. Implement this for a new lock service and `compose` it. **Threads**: safe.
+/// The article's extension point: a lock with a time limit. Implement this for a new lock service and `compose` it.
+/// **Threads**: safe.
 class Lock {
 public:
     virtual ~Lock() = default;
     virtual std::string_view name() const noexcept = 0;
     /// 0: acquired. > 0: somebody else holds it for that many milliseconds more (1 when not known).
-    virtual Result<std::int64_t> acquire(std::string_view name, const Owner& owner, std::int64_t lease_millis, Deadline deadline) = 0;
-    virtual Result<bool> renew(std::string_view name, const Owner& owner, std::int64_t lease_millis, Deadline deadline) = 0;
+    virtual Result<std::int64_t> acquire(std::string_view name, const Owner& owner, std::int64_t lease_millis,
+                                         Deadline deadline) = 0;
+    virtual Result<bool> renew(std::string_view name, const Owner& owner, std::int64_t lease_millis,
+                               Deadline deadline) = 0;
     virtual Result<bool> release(std::string_view name, const Owner& owner, Deadline deadline) = 0;
     /// Answers at once from memory.
     virtual bool in_process() const noexcept { return false; }
@@ -101,7 +105,8 @@ public:
     virtual Result<void> evict(std::string_view trace_id, Deadline deadline) = 0;
 };
 
-/// A gate made of a lock, and of a result cache if given. The composition keeps the gate's rules: a result is put only while the lock is ours.
+/// A gate made of a lock, and of a result cache if given. The composition keeps the gate's rules: a result is put only
+/// while the lock is ours.
 std::shared_ptr<Gate> compose(std::shared_ptr<Lock> lock, std::shared_ptr<ResultCache> cache = nullptr);
 
 }  // namespace nebis

@@ -15,8 +15,9 @@
 #include <utility>
 #include <vector>
 
-/// Wrapping a callable. `engine.idempotent(policy, args("request"), &charge)` gives an object that is called like `charge`, blocks like
-/// `charge`, and runs it once for each key. The same object has the callback shape (`async`) and the coroutine shape (`awaitable`).
+/// Wrapping a callable. `engine.idempotent(policy, args("request"), &charge)` gives an object that is called like
+/// `charge`, blocks like `charge`, and runs it once for each key. The same object has the callback shape (`async`) and
+/// the coroutine shape (`awaitable`).
 namespace nebis {
 
 /// Names of the arguments, as key expressions and the request hash see them.
@@ -53,7 +54,8 @@ struct Signature<R (C::*)(A...) noexcept> : Signature<R (*)(A...)> {};
 template <class C, class R, class... A>
 struct Signature<R (C::*)(A...) const noexcept> : Signature<R (*)(A...)> {};
 
-/// Split the parameters into those of the caller and those that Nebis fills: a trailing Execution&, before it a transaction.
+/// Split the parameters into those of the caller and those that Nebis fills: a trailing Execution&, before it a
+/// transaction.
 template <class Done, class Rest>
 struct CallerArgs;
 template <class... Done>
@@ -69,8 +71,7 @@ struct CallerArgs<Pack<Done...>, Pack<Execution&>> {
 template <class... Done, class First, class... Rest>
 struct CallerArgs<Pack<Done...>, Pack<First, Rest...>> : CallerArgs<Pack<Done..., First>, Pack<Rest...>> {};
 template <class... Done, class... Rest>
-    requires(sizeof...(Rest) > 0)
-struct CallerArgs<Pack<Done...>, Pack<Execution&, Rest...>> {
+requires(sizeof...(Rest) > 0) struct CallerArgs<Pack<Done...>, Pack<Execution&, Rest...>> {
     static_assert(sizeof...(Rest) == 0, "nebis: Execution& must be the last parameter");
 };
 
@@ -81,8 +82,7 @@ struct WithoutLast<Pack<Last>, Last> {
     using Args = Pack<>;
 };
 template <class First, class... Rest, class Last>
-    requires(sizeof...(Rest) > 0)
-struct WithoutLast<Pack<First, Rest...>, Last> {
+requires(sizeof...(Rest) > 0) struct WithoutLast<Pack<First, Rest...>, Last> {
     template <class... Tail>
     static Pack<First, Tail...> prepend(Pack<Tail...>);
     using Args = decltype(prepend(typename WithoutLast<Pack<Rest...>, Last>::Args{}));
@@ -108,8 +108,10 @@ struct Wrapped<Atomic<Tx, Fn>> {
 
 template <class T>
 void write_member(std::string& out, const std::string& name, const T& value) {
-    static_assert(JsonWritable<T>, "nebis: an argument of this wrapped function can't be written as JSON. Include nebis/describe.hpp and "
-                                   "BOOST_DESCRIBE_STRUCT its type, or specialise nebis::JsonOf for it");
+    static_assert(
+        JsonWritable<T>,
+        "nebis: an argument of this wrapped function can't be written as JSON. Include nebis/describe.hpp and "
+        "BOOST_DESCRIBE_STRUCT its type, or specialise nebis::JsonOf for it");
     if (out.size() > 1) out.push_back(',');
     JsonOf<std::string_view>::write(out, name);
     out.push_back(':');
@@ -124,7 +126,8 @@ Response encode_result(const R& value) {
 }  // namespace detail
 
 /// The exception a blocking caller gets for an answer without a value. Rethrows the handler's own for a fresh failure.
-/// Throws `Rejected` (replays), `RepeatSubmitException` (in progress, duplicate), `OutcomeUnknown`, or `IdempotentException`.
+/// Throws `Rejected` (replays), `RepeatSubmitException` (in progress, duplicate), `OutcomeUnknown`, or
+/// `IdempotentException`.
 [[noreturn]] void throw_for(const Answer& answer);
 
 /// A value, or why there is none.
@@ -142,7 +145,8 @@ struct Called<void> {
 template <class Fn, class R, class ArgPack>
 class Idempotent;
 
-/// **Threads**: calls from many threads at once, if the wrapped callable allows it. **Lifetime**: keeps its engine alive.
+/// **Threads**: calls from many threads at once, if the wrapped callable allows it. **Lifetime**: keeps its engine
+/// alive.
 template <class Fn, class R, class... A>
 class Idempotent<Fn, R, detail::Pack<A...>> {
 public:
@@ -171,21 +175,26 @@ public:
         auto kept = std::make_shared<std::tuple<std::decay_t<A>...>>(args...);
         Request asked = std::apply([this](auto&... kept_args) { return request(kept_args...); }, *kept);
         auto self = *this;
-        engine_.run_async(operation_, std::move(asked), self.kept_handler(kept), executor,
-                          [self, kept, done = std::move(done)](Answer answer) mutable { done(self.called(std::move(answer))); });
+        engine_.run_async(
+            operation_, std::move(asked), self.kept_handler(kept), executor,
+            [self, kept, done = std::move(done)](Answer answer) mutable { done(self.called(std::move(answer))); });
     }
 
-    /// The coroutine shape: `R result = co_await pay.awaitable(executor, …)` in any coroutine; it resumes on `executor`.
+    /// The coroutine shape: `R result = co_await pay.awaitable(executor, …)` in any coroutine; it resumes on
+    /// `executor`.
     class Awaitable {
     public:
         bool await_ready() const noexcept { return false; }
         void await_suspend(std::coroutine_handle<> waiting) {
             std::apply(
                 [&](auto&... args) {
-                    self_.async(*executor_, [this, waiting](Called<R> called) {
-                        called_.emplace(std::move(called));
-                        waiting.resume();
-                    }, args...);
+                    self_.async(
+                        *executor_,
+                        [this, waiting](Called<R> called) {
+                            called_.emplace(std::move(called));
+                            waiting.resume();
+                        },
+                        args...);
                 },
                 args_);
         }
@@ -210,9 +219,10 @@ public:
         items.reserve(calls.size());
         for (const auto& call : calls)
             items.push_back({std::apply([this](const auto&... args) { return request(args...); }, call)});
-        auto answers = engine_.run_batch(operation_, items, [&](std::size_t index, const Request&, Execution& execution) {
-            return std::apply([&](auto... args) { return invoke(execution, nullptr, args...); }, calls[index]);
-        });
+        auto answers =
+            engine_.run_batch(operation_, items, [&](std::size_t index, const Request&, Execution& execution) {
+                return std::apply([&](auto... args) { return invoke(execution, nullptr, args...); }, calls[index]);
+            });
         std::vector<Called<R>> all;
         all.reserve(answers.size());
         for (auto& answer : answers) all.push_back(called(std::move(answer)));
@@ -245,10 +255,12 @@ private:
     using Wrapped = detail::Wrapped<Fn>;
 
     static bool has_value(const Answer& answer) {
-        return !answer.rejected && !answer.failure && (answer.outcome == Outcome::fresh || answer.outcome == Outcome::replayed);
+        return !answer.rejected && !answer.failure &&
+               (answer.outcome == Outcome::fresh || answer.outcome == Outcome::replayed);
     }
     static bool refused_duplicate(const Answer& answer) {
-        return answer.outcome == Outcome::in_progress || answer.outcome == Outcome::duplicate || answer.outcome == Outcome::outcome_unknown;
+        return answer.outcome == Outcome::in_progress || answer.outcome == Outcome::duplicate ||
+               answer.outcome == Outcome::outcome_unknown;
     }
 
     R value_of(Answer& answer) const {
@@ -265,7 +277,8 @@ private:
         } else if (has_value(answer) || (give && answer.produced)) {
             if (answer.response.tombstone) {
                 answer.outcome = Outcome::refused;
-                answer.error = Error(ErrorKind::unsupported, "done before, but the result was too large to keep").with_code("done-not-stored");
+                answer.error = Error(ErrorKind::unsupported, "done before, but the result was too large to keep")
+                                   .with_code("done-not-stored");
             } else if (auto decoded = Codec<R>::decode(answer.response.body)) {
                 result.value.emplace(std::move(*decoded));
             } else {
@@ -292,16 +305,22 @@ private:
         (void)transaction;
         if constexpr (Wrapped::atomic) {
             auto tx = static_cast<typename Fn::transaction_type>(transaction);
-            if constexpr (Wrapped::Split::wants_execution) return call(tx, execution);
-            else return call(tx);
+            if constexpr (Wrapped::Split::wants_execution)
+                return call(tx, execution);
+            else
+                return call(tx);
         } else {
-            if constexpr (Wrapped::Split::wants_execution) return call(execution);
-            else return call();
+            if constexpr (Wrapped::Split::wants_execution)
+                return call(execution);
+            else
+                return call();
         }
     }
     auto& body() const {
-        if constexpr (Wrapped::atomic) return fn_->body;
-        else return *fn_;
+        if constexpr (Wrapped::atomic)
+            return fn_->body;
+        else
+            return *fn_;
     }
 
     /// For the blocking shape: refers to the caller's arguments, which outlive the call.
@@ -312,7 +331,8 @@ private:
                 return invoke(execution, tx, args...);
             });
         else
-            return Handler([this, &args...](const Request&, Execution& execution) { return invoke(execution, nullptr, args...); });
+            return Handler(
+                [this, &args...](const Request&, Execution& execution) { return invoke(execution, nullptr, args...); });
     }
 
     Handler kept_handler(std::shared_ptr<std::tuple<std::decay_t<A>...>> kept) const {
@@ -339,18 +359,22 @@ template <class Names, class Fn>
 auto Engine::idempotent(Policy policy, Names names, Fn fn) const {
     using Wrapped = detail::Wrapped<Fn>;
     using R = std::decay_t<typename Wrapped::Sig::Result>;
-    static_assert(std::is_void_v<R> || Encodable<R>,
-                  "nebis: no Codec for the return type of this function, so its result can't be kept for duplicates. Include "
-                  "nebis/describe.hpp and BOOST_DESCRIBE_STRUCT the type, or specialise nebis::Codec for it");
+    static_assert(
+        std::is_void_v<R> || Encodable<R>,
+        "nebis: no Codec for the return type of this function, so its result can't be kept for duplicates. Include "
+        "nebis/describe.hpp and BOOST_DESCRIBE_STRUCT the type, or specialise nebis::Codec for it");
     auto count = []<class... A>(detail::Pack<A...>) { return sizeof...(A); }(typename Wrapped::Args{});
     if (names.names.size() != count)
-        throw IdempotentException(Error(ErrorKind::misconfigured, "nebis::args names " + std::to_string(names.names.size()) +
-                                        " arguments, but the wrapped function of operation '" + policy.operation + "' takes " +
-                                        std::to_string(count)));
+        throw IdempotentException(
+            Error(ErrorKind::misconfigured, "nebis::args names " + std::to_string(names.names.size()) +
+                                                " arguments, but the wrapped function of operation '" +
+                                                policy.operation + "' takes " + std::to_string(count)));
     Operation operation = this->operation(policy).value();
     if (operation.on_duplicate() == OnDuplicate::give && !operation.has_response_producer() && !HasDefaultAnswer<R>)
-        throw IdempotentException(Error(ErrorKind::misconfigured, "duplicate-handler: return needs an answer for the return type of operation '" +
-                                        policy.operation + "'", {}, "set a ResponseProducer, or specialise nebis::DefaultAnswer"));
+        throw IdempotentException(Error(
+            ErrorKind::misconfigured,
+            "duplicate-handler: return needs an answer for the return type of operation '" + policy.operation + "'", {},
+            "set a ResponseProducer, or specialise nebis::DefaultAnswer"));
     return Idempotent<Fn, R, typename Wrapped::Args>(*this, std::move(operation), std::move(names), std::move(fn));
 }
 

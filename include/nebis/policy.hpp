@@ -43,7 +43,8 @@ enum class OnUnknown : std::uint8_t {
     retry,  ///< run again: at-least-once
 };
 
-/// What a duplicate gets while the first attempt is in progress, its outcome unknown, or the record marked (`duplicate-handler`).
+/// What a duplicate gets while the first attempt is in progress, its outcome unknown, or the record marked
+/// (`duplicate-handler`).
 enum class OnDuplicate : std::uint8_t {
     refuse,  ///< throw RepeatSubmitException ("throw" in the configuration)
     give,    ///< a value made by the ResponseProducer ("return")
@@ -51,15 +52,20 @@ enum class OnDuplicate : std::uint8_t {
 };
 
 enum class OnFinished : std::uint8_t { replay, refuse };
-enum class Unlisted : std::uint8_t { unknown, fail };       ///< status of a handler's exception that no list names
+enum class Unlisted : std::uint8_t { unknown, fail };  ///< status of a handler's exception that no list names
 enum class Profile : std::uint8_t { strict, article };
 enum class OnStoreFailure : std::uint8_t { deny, allow };
 enum class Scope : std::uint8_t {
-    caller,   ///< tenant and principal; a request without a principal is refused where one is required, else scope is the tenant
-    tenant,   ///< tenant alone
-    shared,   ///< one scope for everybody ("public" in the configuration)
+    caller,  ///< tenant and principal; a request without a principal is refused where one is required, else scope is
+             ///< the tenant
+    tenant,  ///< tenant alone
+    shared,  ///< one scope for everybody ("public" in the configuration)
 };
-enum class Enforcement : std::uint8_t { enforce, observe, off };  ///< S50: observe counts what would have happened and touches nothing
+enum class Enforcement : std::uint8_t {
+    enforce,
+    observe,
+    off
+};  ///< S50: observe counts what would have happened and touches nothing
 
 /// Where the idempotency key comes from. Converts from text: a key expression in the article's spelling.
 class KeyRule {
@@ -74,14 +80,19 @@ public:
         generator,       ///< a KeyGenerator by its registered name
     };
     KeyRule() = default;
-    KeyRule(const char* expression) : kind_(Kind::expression), text_(expression) {}             // NOLINT: implicit on purpose
-    KeyRule(std::string expression) : kind_(Kind::expression), text_(std::move(expression)) {}  // NOLINT: implicit on purpose
+    KeyRule(const char* expression) : kind_(Kind::expression), text_(expression) {}  // NOLINT: implicit on purpose
+    KeyRule(std::string expression)
+        : kind_(Kind::expression), text_(std::move(expression)) {}  // NOLINT: implicit on purpose
     KeyRule(Kind kind, std::string text, std::vector<std::string> fields = {})
         : kind_(kind), text_(std::move(text)), fields_(std::move(fields)) {}
 
     Kind kind() const noexcept { return kind_; }
-    const std::string& text() const noexcept { return text_; }                      ///< header name, expression, generator name, token header
-    const std::vector<std::string>& fields() const noexcept { return fields_; }     ///< JSON pointers; for token: body path if any
+    const std::string& text() const noexcept {
+        return text_;
+    }  ///< header name, expression, generator name, token header
+    const std::vector<std::string>& fields() const noexcept {
+        return fields_;
+    }  ///< JSON pointers; for token: body path if any
 
     friend bool operator==(const KeyRule&, const KeyRule&) = default;
 
@@ -95,7 +106,8 @@ private:
 inline KeyRule header(std::string name) { return {KeyRule::Kind::header, std::move(name)}; }
 /// The key is a one-time token taken from this header, else from this JSON pointer of the body.
 inline KeyRule one_time_token(std::string header = "X-Idempotent-Token", std::string body_path = {}) {
-    return {KeyRule::Kind::token, std::move(header), body_path.empty() ? std::vector<std::string>{} : std::vector{std::move(body_path)}};
+    return {KeyRule::Kind::token, std::move(header),
+            body_path.empty() ? std::vector<std::string>{} : std::vector{std::move(body_path)}};
 }
 /// The key is made of these fields (JSON pointers, "/orderId"): the article's `@IdempotentKey`.
 inline KeyRule fields(std::vector<std::string> pointers) { return {KeyRule::Kind::fields, {}, std::move(pointers)}; }
@@ -104,24 +116,25 @@ inline KeyRule all_parameters() { return {KeyRule::Kind::all_parameters, {}}; }
 /// The key comes from the KeyGenerator registered under this name.
 inline KeyRule generator(std::string name) { return {KeyRule::Kind::generator, std::move(name)}; }
 
-/// How one operation is protected. Every field left unset takes the configuration's value; `operations.<name>.*` in the configuration
-/// overrides what is written here, so that an operator has the last word. A plain value.
+/// How one operation is protected. Every field left unset takes the configuration's value; `operations.<name>.*` in the
+/// configuration overrides what is written here, so that an operator has the last word. A plain value.
 struct Policy {
-    std::string operation = {};                                   ///< business operation; column `biz_type`; [A-Za-z0-9._:/{} -]{1,64}
+    std::string operation = {};  ///< business operation; column `biz_type`; [A-Za-z0-9._:/{} -]{1,64}
     KeyRule key = {};
-    std::optional<bool> key_required = {};                        ///< false: a request without a key runs unprotected and is counted
-    std::vector<std::string> noise = {};                          ///< further exact JSON pointers left out of the request hash ("*" matches one level)
+    std::optional<bool> key_required = {};  ///< false: a request without a key runs unprotected and is counted
+    std::vector<std::string> noise =
+        {};  ///< further exact JSON pointers left out of the request hash ("*" matches one level)
     std::optional<Scope> scope = {};
     std::optional<Mode> mode = {};
     std::optional<Claim> claim = {};
     std::optional<Enforcement> enforcement = {};
-    std::optional<std::chrono::milliseconds> lease = {};          ///< `lock-expire-millis`
-    std::optional<std::chrono::milliseconds> lease_max = {};      ///< `lock-renew.max-expire-millis`: renewals in all
-    std::optional<bool> renew = {};                               ///< `lock-renew.enabled`
-    std::optional<std::chrono::milliseconds> retention = {};      ///< `record-expire-hours` / `record-expire-millis`
+    std::optional<std::chrono::milliseconds> lease = {};      ///< `lock-expire-millis`
+    std::optional<std::chrono::milliseconds> lease_max = {};  ///< `lock-renew.max-expire-millis`: renewals in all
+    std::optional<bool> renew = {};                           ///< `lock-renew.enabled`
+    std::optional<std::chrono::milliseconds> retention = {};  ///< `record-expire-hours` / `record-expire-millis`
     std::optional<std::chrono::milliseconds> unknown_retention = {};
-    std::optional<OnDuplicate> on_duplicate = {};                 ///< `duplicate-handler`
-    std::optional<std::chrono::milliseconds> wait = {};           ///< bound of `on_duplicate: wait`
+    std::optional<OnDuplicate> on_duplicate = {};        ///< `duplicate-handler`
+    std::optional<std::chrono::milliseconds> wait = {};  ///< bound of `on_duplicate: wait`
     std::optional<OnFinished> on_finished = {};
     std::optional<OnUnknown> on_unknown = {};
     std::optional<Unlisted> unlisted = {};
@@ -131,8 +144,9 @@ struct Policy {
     std::optional<std::vector<std::string>> final_exceptions = {};      ///< → REJECTED
     std::optional<std::vector<std::string>> unknown_exceptions = {};    ///< → UNKNOWN
     std::optional<std::size_t> max_request_bytes = {};
-    std::optional<std::size_t> max_response_bytes = {};           ///< larger answers leave a tombstone
-    std::optional<std::chrono::milliseconds> budget = {};         ///< time a call may spend in Nebis itself, handler and waiting not counted
+    std::optional<std::size_t> max_response_bytes = {};  ///< larger answers leave a tombstone
+    std::optional<std::chrono::milliseconds> budget =
+        {};  ///< time a call may spend in Nebis itself, handler and waiting not counted
 
     // Extension points in code (S34); by name in the configuration they are `key-generator`, `response-producer`, …
     std::shared_ptr<const KeyGenerator> key_generator = {};
