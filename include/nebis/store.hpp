@@ -198,6 +198,7 @@ struct StoreTraits {
     bool one_commit_for_begin_and_finish = false;  ///< `write` commits once (SQLite)
     bool durable = true;                           ///< survives the process
     bool shared = true;                            ///< other processes see it
+    bool in_process = false;  ///< answers at once from memory: called directly, without a queue
 };
 
 /// One connection. **Threads**: one thread at a time, not always the same.
