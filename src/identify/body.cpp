@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "identify/body.hpp"
+
+#include "identify/text.hpp"
+
+namespace nebis::identify {
+namespace {
+
+BodyKind kind_of(const Request& request, const HashLimits& limits) {
+    if (request.body.empty()) return BodyKind::empty;
+    if (limits.raw_bodies) return BodyKind::raw;
+    // Compressed bytes are neither JSON nor a form.
+    for (const Header& header : request.headers) {
+        if (equal_ignoring_case(header.name, "content-encoding") && !equal_ignoring_case(trim(header.value), "identity")) return BodyKind::raw;
+    }
+    const std::string_view type = media_type(request.content_type);
+    if (is_json(type) || (request.arguments && type.empty())) return BodyKind::json;
+    return is_form(type) ? BodyKind::form : BodyKind::raw;
+}
+
+}  // namespace
+
+std::string_view media_type(std::string_view content_type) noexcept { return trim(content_type.substr(0, content_type.find(';'))); }
+
+std::string_view media_parameter(std::string_view content_type, std::string_view name) noexcept {
+    next_piece(content_type, ';');
+    while (!content_type.empty()) {
+        std::string_view value = next_piece(content_type, ';');
+        if (!equal_ignoring_case(trim(next_piece(value, '=')), name)) continue;
+        value = trim(value);
+        if (value.size() >= 2 && value.front() == '"' && value.back() == '"') value = value.substr(1, value.size() - 2);
+        return value;
+    }
+    return {};
+}
+
+bool is_json(std::string_view type) noexcept {
+    constexpr std::string_view suffix = "+json";
+    return equal_ignoring_case(type, "application/json") || equal_ignoring_case(type, "text/json") ||
+           (type.size() > suffix.size() && equal_ignoring_case(type.substr(type.size() - suffix.size()), suffix));
+}
+
+bool is_form(std::string_view type) noexcept { return equal_ignoring_case(type, "application/x-www-form-urlencoded"); }
+
+Body::Body(const Request& request, const HashLimits& limits) : request_(request), limits_(limits), kind_(kind_of(request, limits)) {}
+
+Result<const JsonTape*> Body::document() {
+    if (!parsed_) {
+        auto result = is_form(media_type(request_.content_type)) ? tape_->parse_form(request_.body, limits_)
+                                                                 : tape_->parse_json(request_.body, limits_);
+        if (!result) return std::move(result).error();
+        parsed_ = true;
+    }
+    return &*tape_;
+}
+
+}  // namespace nebis::identify

@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "identify/canonical.hpp"
+
+#include "identify/digest.hpp"
+#include "identify/text.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <string>
+#include <vector>
+
+namespace nebis::identify {
+namespace {
+
+/// Collects the canonical bytes in a small buffer, so that SHA-256 sees few and large pieces.
+class Sink {
+public:
+    void byte(char c) noexcept {
+        if (used_ == sizeof buffer_) flush();
+        buffer_[used_++] = c;
+    }
+    void bytes(std::string_view text) noexcept {
+        if (text.size() > sizeof buffer_ - used_) {
+            flush();
+            if (text.size() > sizeof buffer_) {
+                hash_.update(text);
+                return;
+            }
+        }
+        if (!text.empty()) std::memcpy(buffer_ + used_, text.data(), text.size());
+        used_ += text.size();
+    }
+    void framed(std::string_view text) noexcept {
+        length(text.size());
+        bytes(text);
+    }
+    void framed_lower(std::string_view text) noexcept {
+        length(text.size());
+        for (const char c : text) byte(lower(c));
+    }
+    Digest finish() noexcept {
+        flush();
+        return hash_.finish();
+    }
+
+private:
+    void length(std::size_t size) noexcept {
+        for (; size >= 0x80; size >>= 7) byte(static_cast<char>(size | 0x80));
+        byte(static_cast<char>(size));
+    }
+    void flush() noexcept {
+        hash_.update({buffer_, used_});
+        used_ = 0;
+    }
+
+    Sha256 hash_;
+    std::size_t used_ = 0;
+    char buffer_[2048];
+};
+
+// ---- the parts of the request ------------------------------------------------------------------------------------------
+
+std::size_t write_query(Sink& sink, std::string_view query, bool sorted) {
+    thread_local std::vector<std::string_view> pieces;
+    pieces.clear();
+    while (!query.empty()) {
+        const std::string_view piece = next_piece(query, '&');
+        if (!piece.empty()) pieces.push_back(piece);
+    }
+    const auto name = [](std::string_view piece) { return piece.substr(0, piece.find('=')); };
+    if (sorted && pieces.size() > 1) {
+        std::stable_sort(pieces.begin(), pieces.end(), [&](std::string_view a, std::string_view b) { return name(a) < name(b); });
+    }
+    for (const std::string_view piece : pieces) {
+        sink.byte('q');
+        sink.framed(piece);
+    }
+    return pieces.size();
+}
+
+void write_content_type(Sink& sink, std::string_view content_type, BodyKind kind) {
+    sink.byte('t');
+    sink.framed_lower(media_type(content_type));
+    if (kind == BodyKind::raw) sink.framed_lower(media_parameter(content_type, "charset"));
+}
+
+/// Headers that change what a request means: an answer to an older precondition is no answer to this one (reliability N27).
+bool counts(std::string_view name) noexcept {
+    return equal_ignoring_case(name.substr(0, 3), "if-") || equal_ignoring_case(name, "range") ||
+           equal_ignoring_case(name, "content-encoding") || equal_ignoring_case(name, "x-http-method-override");
+}
+
+void write_headers(Sink& sink, const std::vector<Header>& headers) {
+    thread_local std::vector<const Header*> counted;
+    counted.clear();
+    for (const Header& header : headers) {
+        if (counts(header.name)) counted.push_back(&header);
+    }
+    if (counted.size() > 1) {
+        std::stable_sort(counted.begin(), counted.end(), [](const Header* a, const Header* b) {
+            return std::lexicographical_compare(a->name.begin(), a->name.end(), b->name.begin(), b->name.end(),
+                                                [](char x, char y) { return lower(x) < lower(y); });
+        });
+    }
+    for (const Header* header : counted) {
+        sink.byte('h');
+        sink.framed_lower(header->name);
+        sink.framed(trim(header->value));
+    }
+}
+
+// ---- the body ------------------------------------------------------------------------------------------------------------
+
+/// One member of the object being written, with the first eight bytes of its name as a number that sorts like them.
+struct Member {
+    std::uint64_t prefix = 0;
+    std::uint32_t index = 0;
+};
+
+std::uint64_t prefix_of(std::string_view name) noexcept {
+    std::uint64_t prefix = 0;
+    for (std::size_t i = 0; i < 8; ++i) prefix = (prefix << 8) | (i < name.size() ? static_cast<unsigned char>(name[i]) : 0u);
+    return prefix;
+}
+
+/// Writes a tape in canonical order.
+class BodyWriter {
+public:
+    enum class Fault : std::uint8_t { none, repeated_member, bad_number };
+
+    BodyWriter(Sink& sink, const JsonTape& tape, const NoiseFilter& noise, const HashLimits& limits, bool repeats)
+        : sink_(sink), tape_(tape), noise_(noise), limits_(limits), repeats_(repeats) {
+        members().clear();
+    }
+
+    Fault write() { return value(0, noise_.root(), 0); }
+    std::size_t values() const noexcept { return values_; }
+
+private:
+    // Shared by the levels of one document: each uses what lies behind its own start. Recursion is bounded by max_depth.
+    static std::vector<Member>& members() {
+        thread_local std::vector<Member> stack;
+        return stack;
+    }
+
+    Fault value(std::uint32_t index, NoiseFilter::Candidates candidates, std::size_t depth) {
+        const JsonNode& node = tape_[index];
+        switch (node.kind) {
+            case JsonKind::null: sink_.byte('0'); return Fault::none;
+            case JsonKind::boolean: sink_.byte(node.text[0]); break;  // t or f
+            case JsonKind::string:
+                sink_.byte('s');
+                sink_.framed(node.text_view());
+                break;
+            case JsonKind::number:
+                number_.clear();
+                if (!append_decimal(number_, node.text_view(), limits_.numbers)) return Fault::bad_number;
+                sink_.byte('n');
+                sink_.framed(number_);
+                break;
+            case JsonKind::array: return array(index, candidates, depth);
+            case JsonKind::object: return object(index, candidates, depth);
+        }
+        ++values_;
+        return Fault::none;
+    }
+
+    Fault array(std::uint32_t index, NoiseFilter::Candidates candidates, std::size_t depth) {
+        sink_.byte('[');
+        std::size_t position = 0;
+        for (std::uint32_t i = index + 1; i < tape_[index].end; i = tape_[i].end, ++position) {
+            const auto step = noise_.element(candidates, depth, position);
+            if (step.noise) continue;
+            if (const Fault fault = value(i, step.inside, depth + 1); fault != Fault::none) return fault;
+        }
+        sink_.byte(']');
+        return Fault::none;
+    }
+
+    Fault object(std::uint32_t index, NoiseFilter::Candidates candidates, std::size_t depth) {
+        auto& stack = members();
+        const std::size_t start = stack.size();
+        for (std::uint32_t i = index + 1; i < tape_[index].end; i = tape_[i].end) stack.push_back({prefix_of(tape_[i].name_view()), i});
+        const auto first = stack.begin() + static_cast<std::ptrdiff_t>(start);
+        const auto before = [this](const Member& a, const Member& b) {
+            if (a.prefix != b.prefix) return a.prefix < b.prefix;
+            const int order = tape_[a.index].name_view().compare(tape_[b.index].name_view());
+            return order != 0 ? order < 0 : a.index < b.index;
+        };
+        if (!std::is_sorted(first, stack.end(), before)) std::sort(first, stack.end(), before);
+        const auto same_name = [this](const Member& a, const Member& b) {
+            return a.prefix == b.prefix && tape_[a.index].name_view() == tape_[b.index].name_view();
+        };
+        if (!repeats_ && std::adjacent_find(first, stack.end(), same_name) != stack.end()) return Fault::repeated_member;
+
+        sink_.byte('{');
+        for (std::size_t i = start, end = stack.size(); i < end; ++i) {
+            const std::uint32_t member = stack[i].index;
+            const std::string_view name = tape_[member].name_view();
+            const auto step = noise_.member(candidates, depth, name);
+            if (step.noise) continue;
+            sink_.byte('m');
+            sink_.framed(name);
+            if (const Fault fault = value(member, step.inside, depth + 1); fault != Fault::none) return fault;
+        }
+        sink_.byte('}');
+        stack.resize(start);
+        return Fault::none;
+    }
+
+    Sink& sink_;
+    const JsonTape& tape_;
+    const NoiseFilter& noise_;
+    const HashLimits& limits_;
+    bool repeats_;
+    std::size_t values_ = 0;
+    std::string number_;
+};
+
+Error fault_text(BodyWriter::Fault fault, const HashLimits& limits) {
+    if (fault == BodyWriter::Fault::repeated_member) {
+        return Error(ErrorKind::rejected_input, "an object in the body has a member twice").with_code("body-invalid");
+    }
+    return Error(ErrorKind::rejected_input, "a number in the body has more than " + std::to_string(limits.numbers.max_digits) +
+                                                " digits or an exponent beyond " + std::to_string(limits.numbers.max_exponent))
+        .with_code("body-invalid");
+}
+
+}  // namespace
+
+Result<CanonicalHash> canonical_hash(const Request& request, Body& body, const NoiseFilter& noise, const HashLimits& limits,
+                                     std::uint8_t scheme) {
+    if (scheme != current_scheme && scheme != previous_scheme) {
+        return Error(ErrorKind::unsupported, "the record was written under request hash scheme " + std::to_string(scheme) +
+                                                 ", which this version doesn't have",
+                     {}, "run a version that has it, or wait for the record to expire")
+            .with_code("scheme-unknown");
+    }
+    Sink sink;
+    CanonicalHash result;
+    sink.byte(static_cast<char>(scheme));
+    sink.framed(request.method);
+    sink.framed(request.path);
+    result.parameters = write_query(sink, request.query, scheme != previous_scheme);
+    write_content_type(sink, request.content_type, body.kind());
+    write_headers(sink, request.headers);
+    sink.byte('b');
+    sink.byte(static_cast<char>(body.kind()));
+    if (body.kind() == BodyKind::json || body.kind() == BodyKind::form) {
+        auto document = body.document();
+        if (!document) return std::move(document).error();
+        BodyWriter writer(sink, **document, noise, limits, body.kind() == BodyKind::form);
+        if (const auto fault = writer.write(); fault != BodyWriter::Fault::none) return fault_text(fault, limits);
+        result.parameters += writer.values();
+    } else if (body.kind() == BodyKind::raw) {
+        if (body.bytes().size() > limits.max_bytes) {
+            return Error(ErrorKind::rejected_input, "the body is larger than " + std::to_string(limits.max_bytes) + " bytes")
+                .with_code("body-too-large");
+        }
+        sink.bytes(body.bytes());
+        result.parameters += 1;
+    }
+    result.hash = {.scheme = scheme, .digest = sink.finish()};
+    return result;
+}
+
+Result<RequestHash> hash_request(const Request& request, const NoiseFilter& noise, const HashLimits& limits, std::uint8_t scheme) {
+    Body body(request, limits);
+    auto result = canonical_hash(request, body, noise, limits, scheme);
+    if (!result) return std::move(result).error();
+    return result->hash;
+}
+
+}  // namespace nebis::identify
