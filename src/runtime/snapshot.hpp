@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "nebis/answer.hpp"
+#include "nebis/error.hpp"
+
+#include <string>
+#include <string_view>
+
+namespace nebis::runtime {
+
+/// A response as one blob: the same bytes in every store and every cache, readable by every later version.
+std::string encode_response(const Response& response);
+
+/// **Errors**: `corrupt` when the blob is cut, altered, or of a format this version doesn't know. Never guesses.
+Result<Response> decode_response(std::string_view blob);
+
+}  // namespace nebis::runtime

@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "table.hpp"
+
+#include <chrono>
+
+namespace nebis::memory {
+
+using runtime::BeginVerdict;
+using runtime::RowHead;
+using runtime::StoreTime;
+
+StoreTime Table::now() const {
+    if (clock_) {
+        const StoreMillis millis = clock_();
+        return {millis, static_cast<std::uint64_t>(millis) * 1000};
+    }
+    const auto since_epoch = std::chrono::system_clock::now().time_since_epoch();
+    const auto micros = std::chrono::duration_cast<std::chrono::microseconds>(since_epoch).count();
+    return {micros / 1000, static_cast<std::uint64_t>(micros)};
+}
+
+Table::Shard& Table::shard_of(std::string_view trace_id) noexcept {
+    // The map divides the same hash by a prime, so that a shard's keys still spread over its buckets.
+    return shards_[Hash{}(trace_id) % shard_count];
+}
+
+Record Table::record_of(const std::string& trace_id, const Row& row, StoreMillis now) {
+    Record record;
+    record.trace_id = trace_id;
+    record.operation = row.operation;
+    record.status = row.head.status;
+    record.version = row.head.version;
+    record.owner = row.head.owner;
+    record.attempts = row.head.attempts;
+    record.request_hash = row.head.request_hash;
+    record.lease_expire_time = row.head.lease_expire_time;
+    record.expire_time = row.head.expire_time;
+    record.create_time = row.create_time;
+    record.update_time = row.head.update_time;
+    record.instance = row.instance;
+    record.request_body = row.request_body;
+    record.response = row.response;
+    record.outcome_ref = row.outcome_ref;
+    record.now = now;
+    return record;
+}
+
+Table::Rows::iterator Table::erase(Shard& shard, Rows::iterator at) {
+    shard.version_floor = std::max(shard.version_floor, at->second.head.version);
+    return shard.rows.erase(at);
+}
+
+Result<BeginOutcome> Table::begin(const BeginRequest& request) {
+    Shard& shard = shard_of(request.trace_id);
+    const std::lock_guard lock(shard.mutex);
+    const StoreTime now = this->now();
+    BeginOutcome out;
+    out.now = now.millis;
+    if (runtime::late(request, now.millis)) return out;
+
+    auto at = shard.rows.find(request.trace_id);
+    const bool fresh = at == shard.rows.end();
+    BeginVerdict verdict = BeginVerdict::counts_as_new;
+    if (!fresh) {
+        Row& row = at->second;
+        verdict = runtime::judge_begin(row.head, request, now.millis);
+        if (!runtime::acquires(verdict)) {
+            if (verdict == BeginVerdict::lapse) runtime::lapse_row(row.head, now);
+            out = runtime::refused_begin(row.head, verdict, now.millis);
+            if (out.kind != BeginOutcome::Kind::in_progress && out.kind != BeginOutcome::Kind::mismatch)
+                out.record = record_of(at->first, row, now.millis);
+            return out;
+        }
+    } else {
+        at = shard.rows.emplace(request.trace_id, Row{}).first;
+    }
+    Row& row = at->second;
+    const bool counts_as_new = verdict == BeginVerdict::counts_as_new;
+    row.head = runtime::begun_row(fresh ? nullptr : &row.head, verdict, request, shard.version_floor, now);
+    if (counts_as_new) row.create_time = now.millis;
+    row.operation = request.operation;
+    row.instance = request.instance;
+    row.request_body = request.request_snapshot;
+    row.response.reset();
+    row.outcome_ref.clear();
+
+    out.kind = BeginOutcome::Kind::acquired;
+    out.version = row.head.version;
+    out.attempts = row.head.attempts;
+    out.owner = row.head.owner;
+    out.took_over = verdict == BeginVerdict::take_over;
+    return out;
+}
+
+Result<FinishOutcome> Table::finish(const FinishRequest& request) {
+    Shard& shard = shard_of(request.trace_id);
+    FinishOutcome out;
+    {
+        const std::lock_guard lock(shard.mutex);
+        const StoreTime now = this->now();
+        out.now = now.millis;
+        const auto at = shard.rows.find(request.trace_id);
+        if (at == shard.rows.end()) return out;
+        Row& row = at->second;
+        if (!runtime::may_finish(row.head, request)) {
+            out.current = record_of(at->first, row, now.millis);
+            return out;
+        }
+        runtime::finish_row(row.head, request, now);
+        row.response.reset();
+        if (request.response) row.response = *request.response;
+        if (!request.outcome_ref.empty()) row.outcome_ref = request.outcome_ref;
+        out.applied = true;
+    }
+    changed();
+    return out;
+}
+
+Result<RenewOutcome> Table::renew(const RenewRequest& request) {
+    Shard& shard = shard_of(request.trace_id);
+    const std::lock_guard lock(shard.mutex);
+    const StoreTime now = this->now();
+    const auto at = shard.rows.find(request.trace_id);
+    RenewOutcome out;
+    out.now = now.millis;
+    if (at == shard.rows.end() || !runtime::may_renew(at->second.head, request, now.millis)) return out;
+    runtime::renew_row(at->second.head, request, now);
+    out.kind = RenewOutcome::Kind::renewed;
+    return out;
+}
+
+Result<FindOutcome> Table::find(const FindRequest& request) {
+    Shard& shard = shard_of(request.trace_id);
+    const std::lock_guard lock(shard.mutex);
+    FindOutcome out;
+    out.now = now().millis;
+    if (const auto at = shard.rows.find(request.trace_id); at != shard.rows.end())
+        out.record = record_of(at->first, at->second, out.now);
+    return out;
+}
+
+std::vector<Record> Table::recover(const RecoverRequest& request) {
+    std::vector<Record> moved;
+    for (Shard& shard : shards_) {
+        const std::lock_guard lock(shard.mutex);
+        const StoreTime now = this->now();
+        for (auto& [trace_id, row] : shard.rows) {
+            if (moved.size() >= request.limit) break;
+            if (!runtime::may_recover(row.head, request, now.millis)) continue;
+            if (!request.own_instance.empty() && row.instance != request.own_instance) continue;
+            runtime::lapse_row(row.head, now);
+            moved.push_back(record_of(trace_id, row, now.millis));
+        }
+    }
+    if (!moved.empty()) changed();
+    return moved;
+}
+
+std::size_t Table::clean(const CleanRequest& request) {
+    // Each call goes on where the last one stopped, so that deleting much in small batches reads each shard once.
+    std::size_t deleted = 0;
+    for (std::size_t step = 0; step < shard_count && deleted < request.limit; ++step) {
+        Shard& shard = shards_[next_to_clean_.load() % shard_count];
+        const std::lock_guard lock(shard.mutex);
+        const StoreMillis now = this->now().millis;
+        for (auto at = shard.rows.begin(); at != shard.rows.end() && deleted < request.limit;) {
+            const bool over = runtime::may_clean(at->second.head, now);
+            deleted += over ? 1 : 0;
+            at = over ? erase(shard, at) : std::next(at);
+        }
+        if (deleted < request.limit) ++next_to_clean_;
+    }
+    return deleted;
+}
+
+bool Table::purge(std::string_view trace_id, std::uint64_t version) {
+    {
+        Shard& shard = shard_of(trace_id);
+        const std::lock_guard lock(shard.mutex);
+        const auto at = shard.rows.find(trace_id);
+        if (at == shard.rows.end() || at->second.head.version != version) return false;
+        erase(shard, at);
+    }
+    changed();
+    return true;
+}
+
+std::string Table::key_rule(std::string_view operation, std::string_view digest, bool accept) {
+    const std::lock_guard lock(rules_mutex_);
+    const auto [at, fresh] = rules_.try_emplace(std::string(operation), digest);
+    if (!fresh && accept) at->second = digest;
+    return at->second;
+}
+
+void Table::changed() {
+    ++changes_;
+    if (waiting_.load() == 0) return;
+    const std::lock_guard lock(change_mutex_);
+    change_.notify_all();
+}
+
+bool Table::wait_for_change(Deadline deadline) {
+    std::unique_lock lock(change_mutex_);
+    ++waiting_;
+    const bool came = change_.wait_until(lock, deadline, [this] { return changes_.load() != seen_; });
+    --waiting_;
+    seen_ = changes_.load();
+    return came;
+}
+
+}  // namespace nebis::memory

@@ -1,0 +1,493 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rows.hpp"
+
+#include "errors.hpp"
+#include "runtime/snapshot.hpp"
+
+#include <array>
+#include <cstring>
+#include <limits>
+
+namespace nebis::sqlite {
+
+using runtime::BeginVerdict;
+using runtime::RowHead;
+using runtime::StoreTime;
+
+namespace {
+
+// Order of the columns in `select_`.
+enum Column : int {
+    operation_,
+    status_,
+    version_,
+    owner_,
+    attempts_,
+    request_hash_,
+    lease_expire_time_,
+    expire_time_,
+    create_time_,
+    update_time_,
+    instance_,
+    outcome_ref_,
+    request_body_,
+    response_body_,
+};
+
+constexpr std::size_t hash_bytes = 33;
+using StoredHash = std::array<unsigned char, hash_bytes>;
+/// Versions are microseconds of the clock: what lies beyond was not written by us, and adding to it could overflow.
+constexpr std::int64_t greatest_version = std::int64_t{1} << 62;
+
+StoredHash stored(const RequestHash& hash) {
+    StoredHash bytes;
+    bytes[0] = hash.scheme;
+    std::memcpy(bytes.data() + 1, hash.digest.data(), hash.digest.size());
+    return bytes;
+}
+
+std::int64_t signed_version(std::uint64_t version) { return static_cast<std::int64_t>(version); }
+
+std::string_view bytes_of(const Owner& owner) { return {reinterpret_cast<const char*>(owner.bytes.data()), owner.bytes.size()}; }
+
+std::string with_table(std::string_view sql, std::string_view table) {
+    std::string out;
+    for (const char c : sql) c == '@' ? out.append(table) : out.append(1, c);
+    return out;
+}
+
+}  // namespace
+
+Result<void> Rows::prepare(sqlite3* handle, const std::string& table) {
+    handle_ = handle;
+    floor_name_ = table + "/version_floor";
+    const struct {
+        Statement& statement;
+        std::string_view sql;
+    } all[] = {
+        {insert_,
+         "INSERT INTO @ (trace_id, biz_type, status, version, owner, attempts, request_hash, lease_expire_time, expire_time, create_time,"
+         " update_time, instance, request_body) VALUES (?1, ?2, ?3, ?4, ?5, 1, ?6, ?7, ?8, ?9, ?9, ?10, ?11) ON CONFLICT (trace_id) DO NOTHING"},
+        {select_,
+         "SELECT biz_type, status, version, owner, attempts, request_hash, lease_expire_time, expire_time, create_time, update_time,"
+         " instance, outcome_ref, request_body, response_body FROM @ WHERE trace_id = ?1"},
+        {take_,
+         "UPDATE @ SET biz_type = ?2, status = ?3, version = ?4, owner = ?5, attempts = ?6, request_hash = ?7, lease_expire_time = ?8,"
+         " expire_time = ?9, create_time = iif(?6 = 1, ?10, create_time), update_time = ?10, instance = ?11, request_body = ?12,"
+         " outcome_ref = '', response_body = NULL WHERE trace_id = ?1"},
+        {lapse_, "UPDATE @ SET status = 4, update_time = ?2 WHERE trace_id = ?1"},
+        {finish_,
+         "UPDATE @ SET status = ?5, response_body = ?6, lease_expire_time = min(lease_expire_time, ?7),"
+         " expire_time = max(?8, min(lease_expire_time, ?7)), update_time = ?9, owner = ?10, outcome_ref = iif(?11 = '', outcome_ref, ?11)"
+         " WHERE trace_id = ?1 AND version = ?2 AND owner = ?3 AND (?4 >> status) & 1"},
+        {renew_,
+         "UPDATE @ SET lease_expire_time = ?4, expire_time = max(expire_time, ?4), update_time = ?5"
+         " WHERE trace_id = ?1 AND version = ?2 AND owner = ?3 AND status = 0"},
+        {ask_,
+         "UPDATE @ SET lease_expire_time = ?4, expire_time = max(expire_time, ?4), update_time = ?5"
+         " WHERE trace_id = ?1 AND version = ?2 AND owner = ?3 AND status = 4 AND lease_expire_time <= ?5"},
+        {holds_, "SELECT 1 FROM @ WHERE trace_id = ?1 AND version = ?2 AND owner = ?3 AND status IN (0, 4)"},
+        // A lease of 0 means "until the retention ends" (C13).
+        {find_overdue_,
+         "SELECT trace_id FROM @ WHERE status = 0 AND lease_expire_time <= ?1"
+         " AND (lease_expire_time > 0 OR (expire_time > 0 AND expire_time <= ?1)) AND update_time <= ?2 AND (?3 = '' OR instance = ?3)"
+         " ORDER BY lease_expire_time LIMIT ?4"},
+        {find_expired_,
+         "SELECT rowid, version FROM @ WHERE status IN (1, 2, 3, 5) AND expire_time <= ?1 ORDER BY expire_time LIMIT ?2"},
+        {remove_, "DELETE FROM @ WHERE rowid = ?1"},
+        {purge_, "DELETE FROM @ WHERE trace_id = ?1 AND version = ?2"},
+        {read_floor_, "SELECT value FROM idempotent_meta WHERE name = ?1"},
+        {raise_floor_,
+         "INSERT INTO idempotent_meta (name, value) VALUES (?1, ?2) ON CONFLICT (name) DO UPDATE SET value = max(value, excluded.value)"},
+        {read_rule_, "SELECT digest FROM idempotent_key_rule WHERE operation = ?1"},
+        {keep_rule_,
+         "INSERT INTO idempotent_key_rule (operation, digest, update_time) VALUES (?1, ?2, ?3)"
+         " ON CONFLICT (operation) DO UPDATE SET digest = excluded.digest, update_time = excluded.update_time WHERE ?4"},
+    };
+    for (const auto& [statement, sql] : all)
+        if (code_ = statement.prepare(handle, with_table(sql, table)); code_ != SQLITE_OK) return error_of(handle, "use the record table");
+    return {};
+}
+
+Error Rows::failed(std::string_view doing) {
+    code_ = sqlite3_extended_errcode(handle_);
+    return error_of(handle_, doing);
+}
+
+Error Rows::damaged(std::string_view trace_id, std::string_view what) {
+    code_ = SQLITE_OK;
+    return Error(ErrorKind::corrupt, "the record of " + shown(trace_id) + " can't be trusted: " + std::string(what), {},
+                 "it was altered from outside or written by a newer version; nothing runs for this key until the row is mended or purged")
+        .with_code("record-damaged");
+}
+
+int Rows::seek(std::string_view trace_id) {
+    select_.bind_blob(1, trace_id);
+    return select_.step();
+}
+
+Result<RowHead> Rows::head(std::string_view trace_id) {
+    RowHead row;
+    const std::int64_t status = select_.number(status_);
+    if (!select_.is_number(status_) || status < 0 || status > static_cast<int>(RecordStatus::marked))
+        return damaged(trace_id, "unknown status");
+    row.status = static_cast<RecordStatus>(status);
+    const std::int64_t version = select_.number(version_);
+    if (version < 1 || version > greatest_version) return damaged(trace_id, "impossible version");
+    row.version = static_cast<std::uint64_t>(version);
+    const std::string_view owner = select_.bytes(owner_);
+    if (owner.size() != row.owner.bytes.size()) return damaged(trace_id, "no owner");
+    std::memcpy(row.owner.bytes.data(), owner.data(), owner.size());
+    const std::int64_t attempts = select_.number(attempts_);
+    if (attempts < 1 || attempts >= std::numeric_limits<std::uint32_t>::max()) return damaged(trace_id, "impossible number of attempts");
+    row.attempts = static_cast<std::uint32_t>(attempts);
+    const std::string_view hash = select_.bytes(request_hash_);
+    if (hash.size() != hash_bytes) return damaged(trace_id, "no request hash");
+    row.request_hash.scheme = static_cast<unsigned char>(hash[0]);
+    std::memcpy(row.request_hash.digest.data(), hash.data() + 1, row.request_hash.digest.size());
+    row.lease_expire_time = select_.number(lease_expire_time_);
+    row.expire_time = select_.number(expire_time_);
+    row.update_time = select_.number(update_time_);
+    return row;
+}
+
+Result<Record> Rows::record(std::string_view trace_id, StoreMillis now) {
+    auto row = head(trace_id);
+    if (!row) return std::move(row).error();
+    Record record;
+    record.trace_id = trace_id;
+    record.operation = select_.bytes(operation_);
+    record.status = row->status;
+    record.version = row->version;
+    record.owner = row->owner;
+    record.attempts = row->attempts;
+    record.request_hash = row->request_hash;
+    record.lease_expire_time = row->lease_expire_time;
+    record.expire_time = row->expire_time;
+    record.create_time = select_.number(create_time_);
+    record.update_time = row->update_time;
+    record.instance = select_.bytes(instance_);
+    record.outcome_ref = select_.bytes(outcome_ref_);
+    record.request_body = select_.bytes(request_body_);
+    if (!select_.is_null(response_body_)) {
+        auto response = runtime::decode_response(select_.bytes(response_body_));
+        if (!response) return damaged(trace_id, response.error().detail());
+        record.response = std::move(*response);
+    }
+    record.now = now;
+    return record;
+}
+
+Result<void> Rows::read_floor() {
+    const Resetting reset(read_floor_);
+    read_floor_.bind_text(1, floor_name_);
+    floor_ = 0;
+    switch (read_floor_.step()) {
+        case SQLITE_ROW: floor_ = static_cast<std::uint64_t>(read_floor_.number(0)); return {};
+        case SQLITE_DONE: return {};
+        default: return failed("read the version floor");
+    }
+}
+
+int Rows::raise_floor(std::uint64_t version) {
+    const Resetting reset(raise_floor_);
+    raise_floor_.bind_text(1, floor_name_);
+    raise_floor_.bind(2, signed_version(version));
+    return raise_floor_.step();
+}
+
+Result<BeginOutcome> Rows::begin(const BeginRequest& request, const StoreTime& now) {
+    BeginOutcome out;
+    out.now = now.millis;
+    if (runtime::late(request, now.millis)) return out;
+
+    const auto acquired = [&](const RowHead& row, bool took_over) {
+        out.kind = BeginOutcome::Kind::acquired;
+        out.version = row.version;
+        out.attempts = row.attempts;
+        out.owner = row.owner;
+        out.took_over = took_over;
+        return out;
+    };
+    const StoredHash hash = stored(request.request_hash);
+
+    // Most keys are new: try that first; the conflict that counts is the one with our own index.
+    RowHead row = runtime::begun_row(nullptr, BeginVerdict::counts_as_new, request, floor_, now);
+    {
+        const Resetting reset(insert_);
+        insert_.bind_blob(1, request.trace_id);
+        insert_.bind_text(2, request.operation);
+        insert_.bind(3, static_cast<int>(row.status));
+        insert_.bind(4, signed_version(row.version));
+        insert_.bind_blob(5, row.owner.bytes);
+        insert_.bind_blob(6, hash);
+        insert_.bind(7, row.lease_expire_time);
+        insert_.bind(8, row.expire_time);
+        insert_.bind(9, now.millis);
+        insert_.bind_text(10, request.instance);
+        insert_.bind_blob(11, request.request_snapshot);
+        if (insert_.step() != SQLITE_DONE) return failed("begin a record");
+        if (sqlite3_changes(handle_) == 1) return acquired(row, false);
+    }
+
+    RowHead found;
+    BeginVerdict verdict{};
+    {
+        const Resetting reset(select_);
+        if (const int code = seek(request.trace_id); code != SQLITE_ROW)
+            return code == SQLITE_DONE ? damaged(request.trace_id, "it is there and isn't: the index is damaged") : failed("read a record");
+        auto read = head(request.trace_id);
+        if (!read) return std::move(read).error();
+        found = *read;
+        verdict = runtime::judge_begin(found, request, now.millis);
+        if (!runtime::acquires(verdict)) {
+            out = runtime::refused_begin(found, verdict, now.millis);
+            if (out.kind != BeginOutcome::Kind::in_progress && out.kind != BeginOutcome::Kind::mismatch) {
+                auto whole = record(request.trace_id, now.millis);
+                if (!whole) return std::move(whole).error();
+                out.record = std::move(*whole);
+            }
+        }
+    }
+    if (verdict == BeginVerdict::lapse) {
+        const Resetting reset(lapse_);
+        lapse_.bind_blob(1, request.trace_id);
+        lapse_.bind(2, now.millis);
+        if (lapse_.step() != SQLITE_DONE) return failed("end an abandoned attempt");
+        out.record->status = RecordStatus::unknown;
+        out.record->update_time = now.millis;
+    }
+    if (!runtime::acquires(verdict)) return out;
+
+    row = runtime::begun_row(&found, verdict, request, floor_, now);
+    const Resetting reset(take_);
+    take_.bind_blob(1, request.trace_id);
+    take_.bind_text(2, request.operation);
+    take_.bind(3, static_cast<int>(row.status));
+    take_.bind(4, signed_version(row.version));
+    take_.bind_blob(5, row.owner.bytes);
+    take_.bind(6, row.attempts);
+    take_.bind_blob(7, hash);
+    take_.bind(8, row.lease_expire_time);
+    take_.bind(9, row.expire_time);
+    take_.bind(10, now.millis);
+    take_.bind_text(11, request.instance);
+    take_.bind_blob(12, request.request_snapshot);
+    if (take_.step() != SQLITE_DONE) return failed("take a record over");
+    return acquired(row, verdict == BeginVerdict::take_over);
+}
+
+Result<std::optional<BeginOutcome>> Rows::peek(const BeginRequest& request, StoreMillis now, bool processing_counts) {
+    BeginOutcome out;
+    out.now = now;
+    if (runtime::late(request, now)) return std::optional(out);
+    const Resetting reset(select_);
+    const int code = seek(request.trace_id);
+    if (code == SQLITE_DONE) return std::optional<BeginOutcome>();
+    if (code != SQLITE_ROW) return failed("read a record");
+    auto row = head(request.trace_id);
+    if (!row) return std::move(row).error();
+    BeginVerdict verdict = runtime::judge_begin(*row, request, now);
+    const bool would_write = runtime::acquires(verdict) || verdict == BeginVerdict::lapse;
+    if (would_write) {
+        if (!processing_counts || row->status != RecordStatus::processing) return std::optional<BeginOutcome>();
+        verdict = BeginVerdict::in_progress;
+    }
+    out = runtime::refused_begin(*row, verdict, now);
+    if (out.kind != BeginOutcome::Kind::in_progress && out.kind != BeginOutcome::Kind::mismatch) {
+        auto whole = record(request.trace_id, now);
+        if (!whole) return std::move(whole).error();
+        out.record = std::move(*whole);
+    }
+    return std::optional(std::move(out));
+}
+
+Result<FinishOutcome> Rows::finish(const FinishRequest& request, const StoreTime& now) {
+    FinishOutcome out;
+    out.now = now.millis;
+    const std::string response = request.response ? runtime::encode_response(*request.response) : std::string();
+    const auto bit = [](RecordStatus status, bool set) { return set ? std::int64_t{1} << static_cast<int>(status) : 0; };
+    {
+        const Resetting reset(finish_);
+        finish_.bind_blob(1, request.trace_id);
+        finish_.bind(2, signed_version(request.version));
+        finish_.bind_blob(3, request.owner.bytes);
+        finish_.bind(4, bit(RecordStatus::processing, request.from_processing) | bit(RecordStatus::unknown, request.from_unknown) |
+                            bit(RecordStatus::marked, request.from_marked));
+        finish_.bind(5, static_cast<int>(request.status));
+        if (request.response)
+            finish_.bind_blob(6, response);
+        else
+            finish_.bind_null(6);
+        const bool stays = request.status == RecordStatus::processing;
+        finish_.bind(7, stays ? std::numeric_limits<StoreMillis>::max() : now.millis);
+        finish_.bind(8, now.millis + request.retention_millis);
+        finish_.bind(9, now.millis);
+        finish_.bind_blob(10, request.new_owner ? request.new_owner->bytes : request.owner.bytes);
+        finish_.bind_text(11, request.outcome_ref);
+        if (finish_.step() != SQLITE_DONE) return failed("finish a record");
+        out.applied = sqlite3_changes(handle_) == 1;
+    }
+    if (out.applied) return out;
+    auto current = find(request.trace_id, now.millis);
+    if (!current) return std::move(current).error();
+    out.current = std::move(current->record);
+    return out;
+}
+
+Result<RenewOutcome> Rows::renew(const RenewRequest& request, const StoreTime& now) {
+    Statement& statement = request.ask ? ask_ : renew_;
+    const Resetting reset(statement);
+    statement.bind_blob(1, request.trace_id);
+    statement.bind(2, signed_version(request.version));
+    statement.bind_blob(3, request.owner.bytes);
+    statement.bind(4, now.millis + request.lease_millis);
+    statement.bind(5, now.millis);
+    if (statement.step() != SQLITE_DONE) return failed("renew a lease");
+    RenewOutcome out;
+    out.now = now.millis;
+    if (sqlite3_changes(handle_) == 1) out.kind = RenewOutcome::Kind::renewed;
+    return out;
+}
+
+Result<FindOutcome> Rows::find(std::string_view trace_id, StoreMillis now) {
+    FindOutcome out;
+    out.now = now;
+    const Resetting reset(select_);
+    switch (seek(trace_id)) {
+        case SQLITE_DONE: return out;
+        case SQLITE_ROW: break;
+        default: return failed("read a record");
+    }
+    auto found = record(trace_id, now);
+    if (!found) return std::move(found).error();
+    out.record = std::move(*found);
+    return out;
+}
+
+Result<bool> Rows::holds(std::string_view trace_id, std::uint64_t version, const Owner& owner) {
+    const Resetting reset(holds_);
+    holds_.bind_blob(1, trace_id);
+    holds_.bind(2, signed_version(version));
+    holds_.bind_blob(3, bytes_of(owner));
+    switch (holds_.step()) {
+        case SQLITE_ROW: return true;
+        case SQLITE_DONE: return false;
+        default: return failed("look at a record");
+    }
+}
+
+Result<bool> Rows::anything_to_recover(const RecoverRequest& request, StoreMillis now) {
+    const Resetting reset(find_overdue_);
+    find_overdue_.bind(1, now);
+    find_overdue_.bind(2, now - request.min_age_millis);
+    find_overdue_.bind_text(3, request.own_instance);
+    find_overdue_.bind(4, 1);
+    switch (find_overdue_.step()) {
+        case SQLITE_ROW: return true;
+        case SQLITE_DONE: return false;
+        default: return failed("look for abandoned attempts");
+    }
+}
+
+Result<std::vector<Record>> Rows::recover(const RecoverRequest& request, StoreMillis now) {
+    std::vector<std::string> overdue;
+    {
+        const Resetting reset(find_overdue_);
+        find_overdue_.bind(1, now);
+        find_overdue_.bind(2, now - request.min_age_millis);
+        find_overdue_.bind_text(3, request.own_instance);
+        find_overdue_.bind(4, static_cast<std::int64_t>(request.limit));
+        int code = SQLITE_OK;
+        while ((code = find_overdue_.step()) == SQLITE_ROW) overdue.emplace_back(find_overdue_.bytes(0));
+        if (code != SQLITE_DONE) return failed("look for abandoned attempts");
+    }
+    std::vector<Record> moved;
+    for (const std::string& trace_id : overdue) {
+        {
+            const Resetting reset(lapse_);
+            lapse_.bind_blob(1, trace_id);
+            lapse_.bind(2, now);
+            if (lapse_.step() != SQLITE_DONE) return failed("end an abandoned attempt");
+        }
+        auto found = find(trace_id, now);
+        // A damaged row is moved like any other, but nobody may act on what can't be read.
+        if (!found && code_ != SQLITE_OK) return std::move(found).error();
+        if (found && found->record) moved.push_back(std::move(*found->record));
+    }
+    return moved;
+}
+
+Result<bool> Rows::anything_to_clean(StoreMillis now) {
+    const Resetting reset(find_expired_);
+    find_expired_.bind(1, now);
+    find_expired_.bind(2, 1);
+    switch (find_expired_.step()) {
+        case SQLITE_ROW: return true;
+        case SQLITE_DONE: return false;
+        default: return failed("look for expired records");
+    }
+}
+
+Result<std::size_t> Rows::clean(std::size_t limit, StoreMillis now) {
+    std::vector<std::int64_t> expired;
+    std::int64_t greatest = 0;
+    {
+        const Resetting reset(find_expired_);
+        find_expired_.bind(1, now);
+        find_expired_.bind(2, static_cast<std::int64_t>(limit));
+        int code = SQLITE_OK;
+        while ((code = find_expired_.step()) == SQLITE_ROW) {
+            expired.push_back(find_expired_.number(0));
+            greatest = std::max(greatest, find_expired_.number(1));
+        }
+        if (code != SQLITE_DONE) return failed("look for expired records");
+    }
+    for (const std::int64_t row : expired) {
+        const Resetting reset(remove_);
+        remove_.bind(1, row);
+        if (remove_.step() != SQLITE_DONE) return failed("remove an expired record");
+    }
+    if (!expired.empty() && raise_floor(static_cast<std::uint64_t>(std::min(greatest, greatest_version))) != SQLITE_DONE)
+        return failed("raise the version floor");
+    return expired.size();
+}
+
+Result<bool> Rows::purge(std::string_view trace_id, std::uint64_t version) {
+    {
+        const Resetting reset(purge_);
+        purge_.bind_blob(1, trace_id);
+        purge_.bind(2, signed_version(version));
+        if (purge_.step() != SQLITE_DONE) return failed("purge a record");
+    }
+    if (sqlite3_changes(handle_) == 0) return false;
+    const auto floor = std::min(version, static_cast<std::uint64_t>(greatest_version));
+    if (raise_floor(floor) != SQLITE_DONE) return failed("raise the version floor");
+    return true;
+}
+
+Result<std::optional<std::string>> Rows::known_key_rule(std::string_view operation) {
+    const Resetting reset(read_rule_);
+    read_rule_.bind_text(1, operation);
+    switch (read_rule_.step()) {
+        case SQLITE_ROW: return std::optional<std::string>(read_rule_.bytes(0));
+        case SQLITE_DONE: return std::optional<std::string>();
+        default: return failed("read a key rule");
+    }
+}
+
+Result<std::string> Rows::key_rule(std::string_view operation, std::string_view digest, bool accept, StoreMillis now) {
+    {
+        const Resetting reset(keep_rule_);
+        keep_rule_.bind_text(1, operation);
+        keep_rule_.bind_blob(2, digest);
+        keep_rule_.bind(3, now);
+        keep_rule_.bind(4, accept ? 1 : 0);
+        if (keep_rule_.step() != SQLITE_DONE) return failed("keep a key rule");
+    }
+    auto known = known_key_rule(operation);
+    if (!known) return std::move(known).error();
+    return std::move(**known);
+}
+
+}  // namespace nebis::sqlite

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "nebis/store.hpp"
+#include "runtime/row_rules.hpp"
+
+#include "statement.hpp"
+
+#include <string>
+
+namespace nebis::sqlite {
+
+/// What is done to single rows of one record table through one connection. Every call that may write runs inside a transaction that has
+/// begun IMMEDIATE: it holds the file's write lock, so that reading, deciding and writing are one step.
+///
+/// An Error that `only_this_row(code())` explains leaves the transaction as it was; after any other the transaction must be rolled back.
+class Rows {
+public:
+    Result<void> prepare(sqlite3* handle, const std::string& table);
+
+    /// Once for each transaction, before its first begin.
+    Result<void> read_floor();
+
+    Result<BeginOutcome> begin(const BeginRequest& request, const runtime::StoreTime& now);
+    /// What begin would answer if it needs no write for it; empty when it would have to write.
+    Result<std::optional<BeginOutcome>> peek(const BeginRequest& request, StoreMillis now, bool processing_counts);
+    Result<FinishOutcome> finish(const FinishRequest& request, const runtime::StoreTime& now);
+    Result<RenewOutcome> renew(const RenewRequest& request, const runtime::StoreTime& now);
+    Result<FindOutcome> find(std::string_view trace_id, StoreMillis now);
+    /// Is the record still this attempt's to finish?
+    Result<bool> holds(std::string_view trace_id, std::uint64_t version, const Owner& owner);
+
+    Result<bool> anything_to_recover(const RecoverRequest& request, StoreMillis now);
+    Result<std::vector<Record>> recover(const RecoverRequest& request, StoreMillis now);
+    Result<bool> anything_to_clean(StoreMillis now);
+    Result<std::size_t> clean(std::size_t limit, StoreMillis now);
+    Result<bool> purge(std::string_view trace_id, std::uint64_t version);
+    Result<std::string> key_rule(std::string_view operation, std::string_view digest, bool accept, StoreMillis now);
+    Result<std::optional<std::string>> known_key_rule(std::string_view operation);
+
+    /// SQLite's code of the last Error; SQLITE_OK when the Error is our own judgement of a row.
+    int code() const noexcept { return code_; }
+
+private:
+    Error failed(std::string_view doing);
+    Error damaged(std::string_view trace_id, std::string_view what);
+    Result<runtime::RowHead> head(std::string_view trace_id);
+    Result<Record> record(std::string_view trace_id, StoreMillis now);
+    /// SQLITE_ROW with the row in `select_`, SQLITE_DONE when there is none.
+    int seek(std::string_view trace_id);
+    int raise_floor(std::uint64_t version);
+
+    sqlite3* handle_ = nullptr;
+    int code_ = SQLITE_OK;
+    std::uint64_t floor_ = 0;
+    std::string floor_name_;
+    Statement insert_, select_, take_, lapse_, finish_, renew_, ask_, holds_;
+    Statement find_overdue_, find_expired_, remove_, purge_;
+    Statement read_floor_, raise_floor_, read_rule_, keep_rule_;
+};
+
+}  // namespace nebis::sqlite
