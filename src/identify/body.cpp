@@ -54,4 +54,31 @@ Result<const JsonTape*> Body::document() {
     return &*tape_;
 }
 
+Result<std::string> Body::text(std::span<const std::string> path, std::string_view pointer) {
+    const auto refuse = [pointer](const char* code, std::string_view why) {
+        std::string message = "the body's \"";
+        message.append(pointer).append("\" ").append(why);
+        return Error(ErrorKind::rejected_input, std::move(message)).with_code(code);
+    };
+    if (request_.body.empty()) return refuse("key-missing", "is absent: there is no body");
+    const auto parsed = document();
+    if (!parsed) return refuse("body-invalid", "can't be read: " + parsed.error().message());
+    const JsonTape& tape = **parsed;
+    std::uint32_t index = 0;
+    for (const std::string& segment : path) {
+        const auto child = tape.child(index, segment);
+        if (!child) return refuse("body-invalid", "is there twice");
+        if (*child == 0) return refuse("key-missing", "is absent");
+        index = *child;
+    }
+    const JsonNode& node = tape[index];
+    if (node.kind == JsonKind::null) return refuse("key-missing", "is null");
+    if (node.kind == JsonKind::array || node.kind == JsonKind::object) {
+        return refuse("key-invalid", "is " + std::string(to_string(node.kind)) + ", not a single value");
+    }
+    std::string text;
+    if (!append_scalar(text, node, limits_.numbers)) return refuse("key-invalid", "is a number with too many digits");
+    return text;
+}
+
 }  // namespace nebis::identify

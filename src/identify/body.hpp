@@ -31,6 +31,8 @@ public:
     /// The values inside: form fields for a form, else JSON whatever the content type says (messages often have none).
     /// **Errors**: those of `JsonTape`.
     Result<const JsonTape*> document();
+    /// The scalar at a path as text; see `Request::text`. `pointer` is the path as the rule has it, for messages.
+    Result<std::string> text(std::span<const std::string> path, std::string_view pointer);
 
 private:
     const Request& request_;

@@ -41,10 +41,10 @@ struct IdentifyRules {
 
 /// What identifies one request.
 struct Identity {
-    std::string key;       ///< as the client gave it or the rule made it. Never log it.
-    std::string trace_id;  ///< stored form of scope, operation and key
-    RequestHash hash;
-    bool keyed = true;     ///< false: there is no key and none is required; the rest is empty
+    std::string key = {};       ///< as the client gave it or the rule made it. Never log it.
+    std::string trace_id = {};  ///< stored form of scope, operation and key
+    RequestHash hash = {};
+    bool keyed = true;          ///< false: there is no key and none is required; the rest is empty
 };
 
 /// **Threads**: safe, it never changes. Copies share their state.
