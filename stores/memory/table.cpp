@@ -19,14 +19,14 @@ StoreTime Table::now() const {
     return {micros / 1000, static_cast<std::uint64_t>(micros)};
 }
 
-Table::Shard& Table::shard_of(std::string_view trace_id) noexcept {
-    // The map divides the same hash by a prime, so that a shard's keys still spread over its buckets.
-    return shards_[Hash{}(trace_id) % shard_count];
+Table::Shard& Table::shard_of(const Key& key) noexcept {
+    // Bits that the map neither places nor tags by.
+    return shards_[(key.hash >> 24) % shard_count];
 }
 
-Record Table::record_of(const std::string& trace_id, const Row& row, StoreMillis now) {
+Record Table::record_of(const Row& row, StoreMillis now) {
     Record record;
-    record.trace_id = trace_id;
+    record.trace_id = row.trace_id;
     record.operation = row.operation;
     record.status = row.head.status;
     record.version = row.head.version;
@@ -46,35 +46,43 @@ Record Table::record_of(const std::string& trace_id, const Row& row, StoreMillis
 }
 
 Table::Rows::iterator Table::erase(Shard& shard, Rows::iterator at) {
-    shard.version_floor = std::max(shard.version_floor, at->second.head.version);
-    return shard.rows.erase(at);
+    shard.version_floor = std::max(shard.version_floor, at->second->head.version);
+    const std::unique_ptr<Row> row = std::move(at->second);  // the key in the map is its text: it must go last
+    const auto next = std::next(at);
+    shard.rows.erase(at);
+    return next;
 }
 
 Result<BeginOutcome> Table::begin(const BeginRequest& request) {
-    Shard& shard = shard_of(request.trace_id);
+    const Key key(request.trace_id);
+    Shard& shard = shard_of(key);
     const std::lock_guard lock(shard.mutex);
     const StoreTime now = this->now();
     BeginOutcome out;
     out.now = now.millis;
     if (runtime::late(request, now.millis)) return out;
 
-    auto at = shard.rows.find(request.trace_id);
+    auto at = shard.rows.find(key);
     const bool fresh = at == shard.rows.end();
     BeginVerdict verdict = BeginVerdict::counts_as_new;
     if (!fresh) {
-        Row& row = at->second;
+        Row& row = *at->second;
         verdict = runtime::judge_begin(row.head, request, now.millis);
         if (!runtime::acquires(verdict)) {
             if (verdict == BeginVerdict::lapse) runtime::lapse_row(row.head, now);
             out = runtime::refused_begin(row.head, verdict, now.millis);
             if (out.kind != BeginOutcome::Kind::in_progress && out.kind != BeginOutcome::Kind::mismatch)
-                out.record = record_of(at->first, row, now.millis);
+                out.record = record_of(row, now.millis);
             return out;
         }
     } else {
-        at = shard.rows.emplace(request.trace_id, Row{}).first;
+        auto row = std::make_unique<Row>();
+        row->trace_id = request.trace_id;
+        Key kept = key;
+        kept.text = row->trace_id;
+        at = shard.rows.emplace(kept, std::move(row)).first;
     }
-    Row& row = at->second;
+    Row& row = *at->second;
     const bool counts_as_new = verdict == BeginVerdict::counts_as_new;
     row.head = runtime::begun_row(fresh ? nullptr : &row.head, verdict, request, shard.version_floor, now);
     if (counts_as_new) row.create_time = now.millis;
@@ -93,17 +101,18 @@ Result<BeginOutcome> Table::begin(const BeginRequest& request) {
 }
 
 Result<FinishOutcome> Table::finish(const FinishRequest& request) {
-    Shard& shard = shard_of(request.trace_id);
+    const Key key(request.trace_id);
+    Shard& shard = shard_of(key);
     FinishOutcome out;
     {
         const std::lock_guard lock(shard.mutex);
         const StoreTime now = this->now();
         out.now = now.millis;
-        const auto at = shard.rows.find(request.trace_id);
+        const auto at = shard.rows.find(key);
         if (at == shard.rows.end()) return out;
-        Row& row = at->second;
+        Row& row = *at->second;
         if (!runtime::may_finish(row.head, request)) {
-            out.current = record_of(at->first, row, now.millis);
+            out.current = record_of(row, now.millis);
             return out;
         }
         runtime::finish_row(row.head, request, now);
@@ -117,25 +126,27 @@ Result<FinishOutcome> Table::finish(const FinishRequest& request) {
 }
 
 Result<RenewOutcome> Table::renew(const RenewRequest& request) {
-    Shard& shard = shard_of(request.trace_id);
+    const Key key(request.trace_id);
+    Shard& shard = shard_of(key);
     const std::lock_guard lock(shard.mutex);
     const StoreTime now = this->now();
-    const auto at = shard.rows.find(request.trace_id);
+    const auto at = shard.rows.find(key);
     RenewOutcome out;
     out.now = now.millis;
-    if (at == shard.rows.end() || !runtime::may_renew(at->second.head, request, now.millis)) return out;
-    runtime::renew_row(at->second.head, request, now);
+    if (at == shard.rows.end() || !runtime::may_renew(at->second->head, request, now.millis)) return out;
+    runtime::renew_row(at->second->head, request, now);
     out.kind = RenewOutcome::Kind::renewed;
     return out;
 }
 
 Result<FindOutcome> Table::find(const FindRequest& request) {
-    Shard& shard = shard_of(request.trace_id);
+    const Key key(request.trace_id);
+    Shard& shard = shard_of(key);
     const std::lock_guard lock(shard.mutex);
     FindOutcome out;
     out.now = now().millis;
-    if (const auto at = shard.rows.find(request.trace_id); at != shard.rows.end())
-        out.record = record_of(at->first, at->second, out.now);
+    if (const auto at = shard.rows.find(key); at != shard.rows.end())
+        out.record = record_of(*at->second, out.now);
     return out;
 }
 
@@ -144,12 +155,13 @@ std::vector<Record> Table::recover(const RecoverRequest& request) {
     for (Shard& shard : shards_) {
         const std::lock_guard lock(shard.mutex);
         const StoreTime now = this->now();
-        for (auto& [trace_id, row] : shard.rows) {
+        for (auto& [key, owned] : shard.rows) {
+            Row& row = *owned;
             if (moved.size() >= request.limit) break;
             if (!runtime::may_recover(row.head, request, now.millis)) continue;
             if (!request.own_instance.empty() && row.instance != request.own_instance) continue;
             runtime::lapse_row(row.head, now);
-            moved.push_back(record_of(trace_id, row, now.millis));
+            moved.push_back(record_of(row, now.millis));
         }
     }
     if (!moved.empty()) changed();
@@ -164,7 +176,7 @@ std::size_t Table::clean(const CleanRequest& request) {
         const std::lock_guard lock(shard.mutex);
         const StoreMillis now = this->now().millis;
         for (auto at = shard.rows.begin(); at != shard.rows.end() && deleted < request.limit;) {
-            const bool over = runtime::may_clean(at->second.head, now);
+            const bool over = runtime::may_clean(at->second->head, now);
             deleted += over ? 1 : 0;
             at = over ? erase(shard, at) : std::next(at);
         }
@@ -175,10 +187,11 @@ std::size_t Table::clean(const CleanRequest& request) {
 
 bool Table::purge(std::string_view trace_id, std::uint64_t version) {
     {
-        Shard& shard = shard_of(trace_id);
+        const Key key(trace_id);
+        Shard& shard = shard_of(key);
         const std::lock_guard lock(shard.mutex);
-        const auto at = shard.rows.find(trace_id);
-        if (at == shard.rows.end() || at->second.head.version != version) return false;
+        const auto at = shard.rows.find(key);
+        if (at == shard.rows.end() || at->second->head.version != version) return false;
         erase(shard, at);
     }
     changed();

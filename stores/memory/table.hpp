@@ -4,13 +4,15 @@
 #include "nebis/memory.hpp"
 #include "runtime/row_rules.hpp"
 
+#include <boost/unordered/unordered_flat_map.hpp>
+
 #include <array>
 #include <atomic>
 #include <condition_variable>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <string>
-#include <unordered_map>
 
 namespace nebis::memory {
 
@@ -33,6 +35,7 @@ public:
 
 private:
     struct Row {
+        std::string trace_id;
         runtime::RowHead head;
         StoreMillis create_time = 0;
         std::string operation;
@@ -41,11 +44,19 @@ private:
         std::optional<Response> response;
         std::string outcome_ref;
     };
-    struct Hash {
-        using is_transparent = void;
-        std::size_t operator()(std::string_view key) const noexcept { return std::hash<std::string_view>{}(key); }
+    /// A view of the row's own text, hashed once: growing the map then touches no row.
+    struct Key {
+        explicit Key(std::string_view key) : hash(std::hash<std::string_view>{}(key)), text(key) {}
+        std::size_t hash;
+        std::string_view text;
+        friend bool operator==(const Key& a, const Key& b) noexcept { return a.hash == b.hash && a.text == b.text; }
     };
-    using Rows = std::unordered_map<std::string, Row, Hash, std::equal_to<>>;
+    struct Hash {
+        using is_avalanching = void;
+        std::size_t operator()(const Key& key) const noexcept { return key.hash; }
+    };
+    /// Flat, because with many rows the cost of a step is its cache misses.
+    using Rows = boost::unordered_flat_map<Key, std::unique_ptr<Row>, Hash>;
     struct alignas(64) Shard {
         std::mutex mutex;
         Rows rows;
@@ -53,8 +64,8 @@ private:
     };
     static constexpr std::size_t shard_count = 256;
 
-    Shard& shard_of(std::string_view trace_id) noexcept;
-    static Record record_of(const std::string& trace_id, const Row& row, StoreMillis now);
+    Shard& shard_of(const Key& key) noexcept;
+    static Record record_of(const Row& row, StoreMillis now);
     static Rows::iterator erase(Shard& shard, Rows::iterator at);
     void changed();
 
