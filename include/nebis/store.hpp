@@ -155,7 +155,7 @@ struct FinishOutcome {
 // ---------------------------------------------------------------------------------------------
 
 /// Prolong a lease: compare-and-set on (trace_id, version, owner, PROCESSING), lease = store clock + lease_millis,
-/// expire_time = max(expire_time, new lease). With `ask`, on (…, UNKNOWN, lease over): the asker reserves the row, so
+/// expire_time = max(expire_time, new lease). A late renewal of a row that is still the same succeeds: nobody took it over. With `ask`, on (…, UNKNOWN, lease over): the asker reserves the row, so
 /// that one asks.
 struct RenewRequest {
     std::string_view trace_id;
@@ -251,6 +251,9 @@ public:
     /// Wait until another process may have changed something, or the deadline. Spurious returns are fine. True: maybe
     /// changed. The default can't tell: it sleeps a short step. Called by one thread at a time.
     virtual bool wait_for_change(Deadline deadline);
+    /// True inside an `atomic` body when every other write to this store would wait for that very transaction (SQLite has one writer):
+    /// a protected call made there is refused at once instead of waiting for itself. Asked on the calling thread before it queues.
+    virtual bool waits_for_this_thread() const noexcept { return false; }
 };
 
 }  // namespace nebis
