@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "observe/log.hpp"
+#include "observe/utf8.hpp"
 
 #include <openssl/evp.h>
 
@@ -24,25 +25,6 @@ std::string_view word(Level level) {
     return "error";
 }
 
-// How many bytes a well-formed UTF-8 sequence at the front takes; 0 when it is malformed.
-std::size_t sequence_length(std::string_view text) {
-    const auto byte = [&](std::size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0u; };
-    const auto tail = [&](std::size_t i) { return (byte(i) & 0xc0u) == 0x80u; };
-    if (byte(0) < 0x80) return 1;
-    if (byte(0) >= 0xc2 && byte(0) <= 0xdf) return tail(1) ? 2 : 0;
-    if (byte(0) >= 0xe0 && byte(0) <= 0xef) {
-        const bool overlong = byte(0) == 0xe0 && byte(1) < 0xa0;
-        const bool surrogate = byte(0) == 0xed && byte(1) > 0x9f;
-        return tail(1) && tail(2) && !overlong && !surrogate ? 3 : 0;
-    }
-    if (byte(0) >= 0xf0 && byte(0) <= 0xf4) {
-        const bool overlong = byte(0) == 0xf0 && byte(1) < 0x90;
-        const bool beyond = byte(0) == 0xf4 && byte(1) > 0x8f;
-        return tail(1) && tail(2) && tail(3) && !overlong && !beyond ? 4 : 0;
-    }
-    return 0;
-}
-
 class Line {
 public:
     void text(std::string_view name, std::string_view value, std::size_t longest) {
@@ -51,7 +33,7 @@ public:
         std::string clean;
         bool cut = false;
         for (std::size_t at = 0; at < value.size();) {
-            const auto length = sequence_length(value.substr(at));
+            const auto length = utf8_sequence(value.substr(at));
             const auto piece = length == 0 ? std::string_view("\xef\xbf\xbd") : value.substr(at, length);
             if (clean.size() + piece.size() > longest) {
                 cut = true;
