@@ -134,6 +134,7 @@ struct AtomicClaim {
     std::int64_t retention_millis = 0;
     std::size_t max_response_bytes = 0;
     std::chrono::milliseconds lock_wait{0};  ///< how long an insert may wait for a concurrent one
+    const Store* store = nullptr;            ///< whose table holds the record; null: the default table of the database
 };
 
 /// Runs a body inside a transaction that also carries the record: written once per database kind
