@@ -75,6 +75,7 @@ public:
         traits.one_commit_for_begin_and_finish = true;  // there are no commits to save
         traits.durable = false;
         traits.shared = false;
+        traits.in_process = true;
         return traits;
     }
     Result<void> verify(Deadline) override { return {}; }
