@@ -13,9 +13,7 @@ namespace {
 
 constexpr Micros never = std::numeric_limits<Micros>::max();
 
-bool final_answer(Said said) {
-    return said == Said::success || said == Said::rejected;
-}
+bool final_answer(Said said) { return said == Said::success || said == Said::rejected; }
 
 /// A begin starts a new window when nothing that counts stood there.
 bool counts_as_new(const RowChange& change) {
@@ -61,8 +59,8 @@ private:
                 violation(5, "two effects carry the fencing token " + std::to_string(effect.token));
             if (++per_window[window_of(effect.token)] == 2)
                 violation(1, "a second effect in one window: " + effect.logical + ", token " +
-                                 std::to_string(effect.token) + ", after " + key_.effects.front().logical +
-                                 ", token " + std::to_string(key_.effects.front().token));
+                                 std::to_string(effect.token) + ", after " + key_.effects.front().logical + ", token " +
+                                 std::to_string(key_.effects.front().token));
         }
     }
 
@@ -71,8 +69,7 @@ private:
         Micros settled = never;       // when the earliest recorded final answer had arrived
         for (const Call& call : key_.calls) {
             for (const auto id : logical_ids_in(call.answer))
-                if (id != call.logical)
-                    violation(4, "an answer to " + call.logical + " holds " + std::string(id));
+                if (id != call.logical) violation(4, "an answer to " + call.logical + " holds " + std::string(id));
             if (call.said == Said::success && !done_.contains(call.logical))
                 violation(2, "success was answered for " + call.logical + ", but its effect is nowhere");
             if (final_answer(call.said) && call.recorded) {
@@ -107,8 +104,10 @@ private:
     void nothing_was_executed() {
         bool somebody_says_so = false;
         for (const Call& call : key_.calls) {
-            if (call.said == Said::not_executed) somebody_says_so = true;
-            else if (call.said != Said::mismatch) return;
+            if (call.said == Said::not_executed)
+                somebody_says_so = true;
+            else if (call.said != Said::mismatch)
+                return;
         }
         if (somebody_says_so && !key_.effects.empty())
             violation(9, "every answer was 'not executed', but there is the effect " + key_.effects.front().logical);
@@ -154,8 +153,7 @@ private:
                                  std::to_string(*tokens_.begin()));
             }
         }
-        if ((now.status == RecordStatus::fail || now.status == RecordStatus::rejected) &&
-            tokens_.contains(now.version))
+        if ((now.status == RecordStatus::fail || now.status == RecordStatus::rejected) && tokens_.contains(now.version))
             violation(9, "version " + std::to_string(now.version) + " is recorded as " +
                              std::string(to_string(now.status)) + ", but it had an effect");
     }
@@ -172,8 +170,8 @@ private:
         const bool taken_over = now.version != was.version;
         if (is_terminal(was.status) && !over &&
             (taken_over || now.status != was.status || now.response != was.response))
-            violation(6, std::string(to_string(was.status)) + " is overwritten by " +
-                             std::string(to_string(now.status)));
+            violation(6,
+                      std::string(to_string(was.status)) + " is overwritten by " + std::string(to_string(now.status)));
         if (!taken_over) return;
         if (was.status == RecordStatus::processing && was.lease_expire_time > change.at)
             violation(8, "version " + std::to_string(now.version) + " takes over " +

@@ -17,17 +17,22 @@ constexpr StoreMillis start = 1'000'000;
 constexpr StoreMillis lease = 1'000;
 constexpr StoreMillis retention = 60'000;
 
-Micros at(StoreMillis millis) {
-    return (start + millis) * 1000;
-}
+Micros at(StoreMillis millis) { return (start + millis) * 1000; }
 
 RowState row(RecordStatus status, std::uint64_t version, StoreMillis written, std::string response = {}) {
-    return {status, version, "owner-of-" + std::to_string(version), start + written + lease,
-            start + written + retention, std::move(response)};
+    return {status,
+            version,
+            "owner-of-" + std::to_string(version),
+            start + written + lease,
+            start + written + retention,
+            std::move(response)};
 }
 
 Call call(Said said, StoreMillis sent, StoreMillis answered, std::string answer, std::string logical = "~1~") {
-    return {.logical = std::move(logical), .sent = at(sent), .answered = at(answered), .said = said,
+    return {.logical = std::move(logical),
+            .sent = at(sent),
+            .answered = at(answered),
+            .said = said,
             .answer = std::move(answer)};
 }
 
@@ -59,13 +64,9 @@ KeyHistory good_payment() {
     return history;
 }
 
-Circumstances rest() {
-    return {.faults = {{at(20), at(300)}}, .at_rest = true, .has_trail = true};
-}
+Circumstances rest() { return {.faults = {{at(20), at(300)}}, .at_rest = true, .has_trail = true}; }
 
-auto breaks(int invariant) {
-    return Contains(Field("invariant", &Violation::invariant, invariant));
-}
+auto breaks(int invariant) { return Contains(Field("invariant", &Violation::invariant, invariant)); }
 
 std::vector<Violation> judge(const KeyHistory& history, Circumstances circumstances = rest()) {
     return check(history, circumstances);
@@ -73,7 +74,8 @@ std::vector<Violation> judge(const KeyHistory& history, Circumstances circumstan
 
 std::string told(const std::vector<Violation>& violations) {
     std::string all;
-    for (const auto& violation : violations) all += "I" + std::to_string(violation.invariant) + " " + violation.what + "\n";
+    for (const auto& violation : violations)
+        all += "I" + std::to_string(violation.invariant) + " " + violation.what + "\n";
     return all;
 }
 
@@ -168,8 +170,8 @@ TEST(Checker, I5_version_falls_after_a_delete) {
     auto history = good_order();
     history.rows.push_back({start + retention + 100, history.rows.back().after, {}});
     history.rows.push_back({start + retention + 200, {}, row(RecordStatus::processing, 99, retention + 200)});
-    history.rows.push_back({start + retention + 210, history.rows.back().after,
-                            row(RecordStatus::fail, 99, retention + 210)});
+    history.rows.push_back(
+        {start + retention + 210, history.rows.back().after, row(RecordStatus::fail, 99, retention + 210)});
     EXPECT_THAT(judge(history), breaks(5));
 }
 
@@ -313,9 +315,7 @@ TEST(LogicalIds, are_found_in_any_text) {
     EXPECT_EQ(logical_id(255), "~ff~");
 }
 
-TEST(HistoryFile, is_json) {
-    EXPECT_THAT(to_json(good_order()), testing::HasSubstr("\"said\":\"success\""));
-}
+TEST(HistoryFile, is_json) { EXPECT_THAT(to_json(good_order()), testing::HasSubstr("\"said\":\"success\"")); }
 
 }  // namespace
 }  // namespace nebis::proof
