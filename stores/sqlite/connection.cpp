@@ -87,21 +87,18 @@ int Connection::on_busy(void* self, int count) {
     return 1;
 }
 
-void Connection::guard_commits() {
-    commit_guarded_ = true;
-    sqlite3_commit_hook(
-        handle_, [](void* self) { return static_cast<Connection*>(self)->commit_allowed_ ? 0 : 1; }, this);
-    sqlite3_rollback_hook(
-        handle_, [](void* self) { static_cast<Connection*>(self)->rolled_back_ = true; }, this);
+void Connection::guard() noexcept {
+    sqlite3_commit_hook(handle_, &Connection::on_commit, this);
+    sqlite3_rollback_hook(handle_, &Connection::on_rollback, this);
 }
 
-bool Connection::guarded() const noexcept {
-    if (!commit_guarded_) return false;
-    // The hook's argument tells whose hook it was; setting is the only way to ask.
-    auto* const self = const_cast<Connection*>(this);
-    const bool ours = sqlite3_commit_hook(
-                          handle_, [](void* that) { return static_cast<Connection*>(that)->commit_allowed_ ? 0 : 1; }, self) == self;
-    return ours;
+bool Connection::guarded() noexcept {
+    // Setting a hook again is the only way to ask whose it was: SQLite answers with the old one's argument.
+    return sqlite3_commit_hook(handle_, &Connection::on_commit, this) == this &&
+           sqlite3_rollback_hook(handle_, &Connection::on_rollback, this) == this;
 }
+
+int Connection::on_commit(void* self) { return static_cast<Connection*>(self)->commit_allowed_ ? 0 : 1; }
+void Connection::on_rollback(void* self) { static_cast<Connection*>(self)->rolled_back_ = true; }
 
 }  // namespace nebis::sqlite

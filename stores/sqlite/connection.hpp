@@ -38,24 +38,30 @@ public:
     /// The statements of one record table, prepared at the first call.
     Result<Rows*> rows(const std::string& table);
 
-    /// A commit on this connection is refused unless allowed. For connections that run other people's code.
-    void guard_commits();
+    /// From here on a commit is refused unless allowed, and rollbacks are noticed: for connections that run other people's code.
+    void guard() noexcept;
+    bool guarded() noexcept;  ///< false: somebody replaced our hooks
     void allow_commit(bool allowed) noexcept { commit_allowed_ = allowed; }
-    bool guarded() const noexcept;  ///< false: somebody replaced our hook
     bool rolled_back() const noexcept { return rolled_back_; }
     void forget_rollback() noexcept { rolled_back_ = false; }
+
+    /// Not to be used again: after a fault that may have left it in any state.
+    void spend() noexcept { spent_ = true; }
+    bool spent() const noexcept { return spent_; }
 
 private:
     explicit Connection(sqlite3* handle);
     static int on_busy(void* self, int count);
+    static int on_commit(void* self);
+    static void on_rollback(void* self);
 
     sqlite3* handle_;
     Deadline wait_until_{};
     Statement begin_immediate_, begin_read_, commit_;
     std::map<std::string, std::unique_ptr<Rows>> rows_;
-    bool commit_guarded_ = false;
-    bool commit_allowed_ = false;
+    bool commit_allowed_ = true;
     bool rolled_back_ = false;
+    bool spent_ = false;
 };
 
 }  // namespace nebis::sqlite

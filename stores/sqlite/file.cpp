@@ -53,6 +53,7 @@ Result<std::shared_ptr<Connection>> File::lend(Deadline deadline) {
             return std::move(opened).error();
         }
         connection = std::move(*opened);
+        connection->guard();
     }
     return std::shared_ptr<Connection>(connection.release(), [self = shared_from_this()](Connection* back) {
         self->take_back(std::unique_ptr<Connection>(back));
@@ -61,8 +62,11 @@ Result<std::shared_ptr<Connection>> File::lend(Deadline deadline) {
 
 void File::take_back(std::unique_ptr<Connection> connection) noexcept {
     if (connection) {
+        const bool faulty = connection->spent() || connection_is_spent(sqlite3_extended_errcode(connection->get()));
+        connection->allow_commit(true);
         connection->rollback();
-        if (connection->in_transaction() || connection_is_spent(sqlite3_errcode(connection->get()))) connection.reset();
+        // A borrower that replaced our hooks, or left something open that can't be rolled back, took the connection with it.
+        if (faulty || connection->in_transaction() || !connection->guarded()) connection.reset();
     }
     {
         const std::lock_guard lock(mutex_);

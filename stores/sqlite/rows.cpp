@@ -58,7 +58,7 @@ std::string with_table(std::string_view sql, std::string_view table) {
 
 }  // namespace
 
-Result<void> Rows::prepare(sqlite3* handle, const std::string& table) {
+Result<void> Rows::prepare(sqlite3* handle, const std::string& table, Part part) {
     handle_ = handle;
     floor_name_ = table + "/version_floor";
     const struct {
@@ -104,8 +104,10 @@ Result<void> Rows::prepare(sqlite3* handle, const std::string& table) {
          "INSERT INTO idempotent_key_rule (operation, digest, update_time) VALUES (?1, ?2, ?3)"
          " ON CONFLICT (operation) DO UPDATE SET digest = excluded.digest, update_time = excluded.update_time WHERE ?4"},
     };
-    for (const auto& [statement, sql] : all)
+    for (const auto& [statement, sql] : all) {
+        if (part == Part::finish && &statement != &finish_ && &statement != &select_) continue;
         if (code_ = statement.prepare(handle, with_table(sql, table)); code_ != SQLITE_OK) return error_of(handle, "use the record table");
+    }
     return {};
 }
 

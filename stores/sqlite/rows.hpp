@@ -16,7 +16,8 @@ namespace nebis::sqlite {
 /// An Error that `only_this_row(code())` explains leaves the transaction as it was; after any other the transaction must be rolled back.
 class Rows {
 public:
-    Result<void> prepare(sqlite3* handle, const std::string& table);
+    enum class Part : std::uint8_t { all, finish };
+    Result<void> prepare(sqlite3* handle, const std::string& table, Part part = Part::all);
 
     /// Once for each transaction, before its first begin.
     Result<void> read_floor();

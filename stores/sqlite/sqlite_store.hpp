@@ -20,6 +20,7 @@ public:
     Result<void> create_schema(Deadline deadline) override;
     Result<std::unique_ptr<StoreSession>> open(Deadline deadline) override;
     bool wait_for_change(Deadline deadline) override;
+    bool waits_for_this_thread() const noexcept override;
 
     const detail::File& file() const noexcept { return *file_; }
     const std::string& table() const noexcept { return table_; }

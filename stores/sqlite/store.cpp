@@ -61,6 +61,8 @@ bool SqliteStore::wait_for_change(Deadline deadline) {
     return watch_->wait(deadline);
 }
 
+bool SqliteStore::waits_for_this_thread() const noexcept { return file_->turn()->is_with_this_thread(); }
+
 std::shared_ptr<Store> store(const Database& database, std::string table) {
     return std::make_shared<SqliteStore>(database.file(), std::move(table));
 }
