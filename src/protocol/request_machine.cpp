@@ -85,7 +85,7 @@ Action RequestMachine::on(const Event& event) {
             if (event.kind == Kind::finished || event.kind == Kind::finish_failed) return gave_back(event);
             break;
         case State::give_back_waiting:
-            if (event.kind == Kind::timer) return give_back(event.now);
+            if (event.kind == Kind::timer) return send_give_back(event.now);
             break;
         case State::disproving:
         case State::inside_disproving: return disproved(event);
@@ -204,12 +204,10 @@ Action RequestMachine::begun(const Event& event) {
 }
 
 Action RequestMachine::begin_failed(const Event& event) {
+    stray_ = stray_ || event.ambiguous;
     if (event.ambiguous && !begin_resent_) return find(State::reading_back, event.now);
-    if (begin_resent_) {
-        orphan_ = true;
-        return answer(Verdict::unavailable);
-    }
-    if (!rules_->allow_unprotected) return answer(Verdict::unavailable);
+    if (stray_ || !rules_->allow_unprotected) return answer(Verdict::unavailable);
+    if (abandoned_) return answer(Verdict::abandoned);
     unprotected_ = ran_ = true;
     state_ = State::running;
     return {.kind = Action::Kind::run, .unprotected = true};
@@ -229,7 +227,7 @@ Action RequestMachine::read_back(const Event& event) {
         begin_resent_ = true;
         return send_begin(event.now);
     }
-    orphan_ = event.kind == Event::Kind::find_failed;  // a good look after `late` has shown that nothing came of it
+    stray_ = event.kind == Event::Kind::find_failed;  // a good look after `late` has shown that nothing came of it
     return answer(Verdict::unavailable);
 }
 
@@ -362,18 +360,23 @@ Action RequestMachine::disprove(Millis now) {
 Action RequestMachine::disproved(const Event& event) {
     const RowView& row = event.row;
     bool again = event.kind == Event::Kind::finish_failed || event.kind == Event::Kind::begin_failed;
+    stray_ = stray_ || (event.kind == Event::Kind::begin_failed && event.ambiguous);
     if (state_ == State::disproving && event.kind == Event::Kind::finished) {
         if (event.applied) return answer(Verdict::unavailable);  // surely not committed, and it can't be any more
         if (row.exists && row.version == version_ && is_final(row.status)) {
             keep_ = is_terminal(row.status);
             return answer(row.status == RecordStatus::fail ? Verdict::unavailable : Verdict::row);
         }
-        return answer(Verdict::fenced_off);
+        maybe_ = !row.exists;  // purged meanwhile: nobody can tell any more
+        return answer(maybe_ ? Verdict::unavailable : Verdict::fenced_off);
     }
     if (state_ == State::inside_disproving && event.kind == Event::Kind::begun) {
         switch (event.begin) {
             case BeginOutcome::Kind::acquired: version_ = event.version; return give_back(event.now);
-            case BeginOutcome::Kind::finished: return finished_row(event.row.status);
+            case BeginOutcome::Kind::finished:
+                if (!event.ours) return finished_row(event.row.status);
+                keep_ = is_terminal(event.row.status);  // it was committed, and by nobody else: no duplicate
+                return answer(Verdict::row);
             case BeginOutcome::Kind::mismatch:
                 return answer(Verdict::fenced_off);  // somebody else's request took the key: ours isn't there
             default:
@@ -441,6 +444,12 @@ Action RequestMachine::finish_ended(const Event& event) {
 }
 
 Action RequestMachine::give_back(Millis now) {
+    tries_ = 0;
+    back_off_ = rules_->retry_first;
+    return send_give_back(now);
+}
+
+Action RequestMachine::send_give_back(Millis now) {
     state_ = State::giving_back;
     return {.kind = Action::Kind::finish,
             .what = Action::Finish::give_back,
@@ -461,20 +470,20 @@ Action RequestMachine::gave_back(const Event& event) {
     return answer(abandoned_ ? Verdict::abandoned : Verdict::unavailable);
 }
 
-/// The caller was told "unavailable" while a begin of ours might still have been applied: look once it can't any more,
-/// and give it back.
+/// A begin whose reply was lost may have been applied after this attempt had found another way to its end: look once it
+/// can't any more, and give back what came of it. A version that our handler ran under is left alone.
 Action RequestMachine::orphan(const Event& event) {
     const RowView& row = event.row;
     if (event.kind == Event::Kind::find_failed) {
         if (tries_ < orphan_tries) return back_off(State::orphan_waiting, event.now);
-    } else if (row.exists && row.ours &&
+    } else if (row.exists && row.ours && !(ran_ && row.version == version_) &&
                (row.status == RecordStatus::processing || row.status == RecordStatus::unknown ||
                 row.status == RecordStatus::marked)) {
         version_ = row.version;
-        tries_ = 0;
+        stray_ = false;
         return give_back(event.now);
     }
-    orphan_ = false;
+    stray_ = false;
     return leave(event.now);
 }
 
@@ -540,8 +549,8 @@ Action RequestMachine::look_again(const Event& event) {
             return finished_row(row.status);
     }
     if (event.now >= wait_end_) return answer(Verdict::in_progress);
-    if (event.kind == Event::Kind::found && !(row.exists && row.status == RecordStatus::processing && !row.lease_over))
-        return enter(event.now);
+    const bool busy = row.exists && row.status == RecordStatus::processing && !row.lease_over && !row.ours;
+    if (event.kind == Event::Kind::found && !busy) return enter(event.now);
     const Millis remaining = event.kind == Event::Kind::found ? row.remaining : 0;
     return wait(State::waiting, std::min(wait_end_, event.now + std::max(remaining, shortest_wait)));
 }
@@ -582,7 +591,12 @@ Action RequestMachine::after_leave(Millis now) {
         wait_after_leave_ = false;
         return wait(State::waiting, std::min(wait_end_, now + std::max(remaining_, shortest_wait)));
     }
-    if (orphan_) return wait(State::orphan_waiting, now + rules_->begin_budget);
+    if (stray_) {
+        tries_ = 0;
+        back_off_ = rules_->retry_first;
+        // The store still takes a begin in the very millisecond of its not-after, and its clock isn't quite ours.
+        return wait(State::orphan_waiting, now + rules_->begin_budget + rules_->margin);
+    }
     state_ = State::done;
     return {.kind = Action::Kind::done};
 }
@@ -607,16 +621,24 @@ Action RequestMachine::back_off(State next, Millis now) {
     return wait(next, now + pause);
 }
 
-std::uint64_t RequestMachine::fingerprint() const noexcept {
-    std::uint64_t word = static_cast<std::uint64_t>(state_) | static_cast<std::uint64_t>(then_) << 8 |
+std::array<std::uint64_t, 3> RequestMachine::digest(Millis now) const noexcept {
+    if (state_ == State::done) return {static_cast<std::uint64_t>(state_), 0, 0};
+    std::uint64_t what = static_cast<std::uint64_t>(state_) | static_cast<std::uint64_t>(then_) << 8 |
                          static_cast<std::uint64_t>(finish_status_) << 16 | static_cast<std::uint64_t>(tries_) << 24;
     std::uint64_t flags = 0;
-    for (bool flag : {lock_, acquired_, answered_, abandoned_, ran_, unprotected_, begin_resent_, orphan_, asked_,
-                      keep_, recording_, giving_back_, wait_after_leave_, maybe_})
+    for (bool flag : {lock_, acquired_, answered_, abandoned_, ran_, unprotected_, begin_resent_, stray_, asked_, keep_,
+                      recording_, giving_back_, wait_after_leave_, maybe_})
         flags = flags << 1 | static_cast<std::uint64_t>(flag);
-    word |= flags << 32;
-    for (std::uint64_t part : {version_, row_version_}) word = (word ^ part) * 0x9E3779B97F4A7C15ULL ^ (word >> 29);
-    return word;
+    // What lies further back than any rule looks is all the same; so is a moment that is over.
+    const auto since = [now](Millis moment, Millis bound) {
+        return static_cast<std::uint64_t>(std::clamp<Millis>(now - moment, 0, bound + 1)) & 0xFFFF;
+    };
+    const auto left = [now](Millis moment) { return static_cast<std::uint64_t>(std::max<Millis>(moment - now, 0)); };
+    return {what | flags << 32, version_ << 32 ^ row_version_,
+            since(first_sent_, rules_->lease) |
+                since(phase_started_, rules_->finish_budget + rules_->record_for) << 16 |
+                (left(wait_end_) & 0xFFF) << 32 | (static_cast<std::uint64_t>(back_off_) & 0x3FF) << 44 |
+                (static_cast<std::uint64_t>(remaining_) & 0x3FF) << 54};
 }
 
 std::string_view RequestMachine::state_name() const noexcept {

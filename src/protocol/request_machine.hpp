@@ -5,6 +5,7 @@
 #include "nebis/policy.hpp"
 #include "nebis/store.hpp"
 
+#include <array>
 #include <cstdint>
 #include <string_view>
 
@@ -88,7 +89,7 @@ struct Event {
     bool not_started = false;  ///< handled: the handler was never started (executor refused, drained)
     std::uint64_t version = 0;
     Millis remaining = 0;
-    RowView row;
+    RowView row{};
 };
 
 /// What a caller is told.
@@ -162,8 +163,9 @@ public:
     bool ended() const noexcept { return state_ == State::done; }
     /// Monotonic moment after which the handler must not start, and `check()` fails unless renewed.
     Millis lease_end() const noexcept { return first_sent_ + rules_->lease - rules_->margin; }
-    /// For explorers: one word that tells states apart (everything that decides the future, times left out).
-    std::uint64_t fingerprint() const noexcept;
+    /// For explorers: words that are equal exactly when two machines have the same future. Times are counted from
+    /// `now`.
+    std::array<std::uint64_t, 3> digest(Millis now) const noexcept;
     std::string_view state_name() const noexcept;
 
 private:
@@ -217,6 +219,7 @@ private:
     Action send_finish(Millis now);
     Action finish_ended(const Event& event);
     Action give_back(Millis now);
+    Action send_give_back(Millis now);
     Action gave_back(const Event& event);
     Action orphan(const Event& event);
     Action unknown_row(Millis now, std::uint64_t version);
@@ -245,7 +248,7 @@ private:
     bool ran_ = false;  ///< the handler was started
     bool unprotected_ = false;
     bool begin_resent_ = false;  ///< an ambiguous begin is out there, and a second was sent with the same owner
-    bool orphan_ = false;        ///< a begin of ours may still turn out to have been applied
+    bool stray_ = false;         ///< a begin whose reply was lost may still be applied
     bool asked_ = false;         ///< the resolver is asked at most once for a request
     bool keep_ = false;          ///< leave keeps the answered result
     bool recording_ = false;     ///< the caller has the true answer; the record is still being written
