@@ -10,7 +10,6 @@
 #include <nebis/local.hpp>
 #include <nebis/sqlite.hpp>
 
-#include <csignal>
 #include <fstream>
 #include <iostream>
 #include <memory>
@@ -55,12 +54,6 @@ nebis::Policy payment_policy(std::shared_ptr<Bank> bank) {
 }  // namespace
 
 void serve(const Settings& settings) {
-    sigset_t stop_signals;
-    sigemptyset(&stop_signals);
-    sigaddset(&stop_signals, SIGINT);
-    sigaddset(&stop_signals, SIGTERM);
-    pthread_sigmask(SIG_BLOCK, &stop_signals, nullptr);  // before the first thread is made, so that all inherit it
-
     const nebis::sqlite::Database db({.path = settings.db, .create_schema = true});
     create_orders_table(db);
     const nebis::Engine engine = open_engine(settings, db);
@@ -82,10 +75,7 @@ void serve(const Settings& settings) {
     web.health();
     web.start().value();
     std::cout << "listening on http://127.0.0.1:" << web.port() << std::endl;
-
-    int signal = 0;
-    sigwait(&stop_signals, &signal);
-    web.stop();
+    web.run();
 }
 
 }  // namespace shop

@@ -70,11 +70,12 @@ private:
         for (const Call& call : key_.calls) {
             for (const auto id : logical_ids_in(call.answer))
                 if (id != call.logical) violation(4, "an answer to " + call.logical + " holds " + std::string(id));
+            if (call.said == Said::surprise) violation(0, "a surprising answer: '" + call.answer + "'");
             if (call.said == Said::success && !done_.contains(call.logical))
                 violation(2, "success was answered for " + call.logical + ", but its effect is nowhere");
             if (final_answer(call.said) && call.recorded) {
                 if (first == nullptr) first = &call;
-                if (call.logical != first->logical)
+                if (single_window() && call.logical != first->logical)
                     violation(12, "one key answers both " + first->logical + " and " + call.logical);
                 else if (single_window() && call.said == first->said && call.answer != first->answer)
                     violation(3, "two answers differ: '" + first->answer + "' and '" + call.answer + "'");
@@ -91,6 +92,7 @@ private:
     static bool changes_its_mind(const Call& settled, const Call& later) {
         switch (later.said) {
             case Said::lost:
+            case Said::surprise:
             case Said::unavailable: return false;
             case Said::mismatch: return later.logical == settled.logical;
             case Said::success:

@@ -22,6 +22,7 @@
 ///   I10 at rest every row is final or UNKNOWN, and every client has a final answer
 ///   I11 UNKNOWN only where a fault struck
 ///   I12 another payload under a used key is never answered as success
+///   I0  nobody gets an answer that makes no sense
 namespace nebis::proof {
 
 struct Violation {

@@ -290,6 +290,12 @@ TEST(Checker, I12_other_payload_is_answered_as_success) {
     EXPECT_THAT(judge(history), breaks(12));
 }
 
+TEST(Checker, I0_surprising_answer) {
+    auto history = good_order();
+    history.calls.push_back(call(Said::surprise, 70, 80, "500 internal"));
+    EXPECT_THAT(judge(history), breaks(0));
+}
+
 TEST(Checker, figures_count_keys) {
     Verdict verdict;
     auto doubled = good_order();

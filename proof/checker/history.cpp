@@ -26,8 +26,8 @@ json::value row(const std::optional<RowState>& state) {
 }  // namespace
 
 std::string_view to_string(Said said) noexcept {
-    constexpr std::array<std::string_view, 8> words = {"success", "rejected",     "mismatch",    "in_progress",
-                                                       "unknown", "not_executed", "unavailable", "lost"};
+    constexpr std::array<std::string_view, 9> words = {
+        "success", "rejected", "mismatch", "in_progress", "unknown", "not_executed", "unavailable", "lost", "surprise"};
     return words[static_cast<std::size_t>(said)];
 }
 

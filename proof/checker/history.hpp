@@ -26,6 +26,7 @@ enum class Said : std::uint8_t {
     not_executed,  ///< surely nothing happened *in this attempt*
     unavailable,   ///< try later
     lost,          ///< no answer: the connection broke or the time was up
+    surprise,      ///< an answer that this request can't get
 };
 std::string_view to_string(Said said) noexcept;
 

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "chaos.hpp"
+
+#include <fstream>
+#include <thread>
+
+namespace nebis::torture {
+namespace {
+
+using namespace std::chrono_literals;
+
+/// Where an instance dies, and how often it passes by first.
+struct Point {
+    const char* name;
+    int most;
+};
+constexpr Point points[] = {{"after-begin", 30},  {"in-handler", 20}, {"before-finish", 30}, {"finish-sent", 30},
+                            {"after-finish", 30}, {"in-recovery", 2}, {"in-cleanup", 2}};
+
+/// Short times, so that everything happens often: leases end, recovery and clean-up run, retentions end.
+std::string configuration(std::chrono::milliseconds lease) {
+    return "nebis:\n"
+           "  idempotent:\n"
+           "    lock-expire-millis: " +
+           std::to_string(lease.count()) +
+           "\n"
+           "    record-expire-millis: 20000\n"
+           "    scheduler-interval-millis: 200\n"
+           "    scheduler-cron: '* * * * * *'\n"
+           "    processing-timeout-millis: 0\n";
+}
+
+}  // namespace
+
+Chaos::Chaos(ChaosOptions options, shop::TemporaryFolder& folder, HttpTarget& target)
+    : options_(options), folder_(folder), target_(target), chance_(options.seed) {
+    std::ofstream(folder_ / "nebis.yaml") << configuration(options_.lease);
+    bank_ = shop::launch({shop::beside_me("nebis-flaky-bank"), "--port", "0", "--ledger", ledger()},
+                         folder_ / "bank.log", options_.start_timeout);
+}
+
+Chaos::~Chaos() {
+    for (auto& instance : instances_) instance.child.kill();
+    bank_.child.kill();
+}
+
+std::chrono::milliseconds Chaos::a_while(int least, int most) {
+    return std::chrono::milliseconds(std::uniform_int_distribution<int>(least, most)(chance_));
+}
+
+void Chaos::start(int instance, const std::string& die_at) {
+    std::vector<std::string> command = {shop::beside_me("nebis-torture-service"),
+                                        "--listen",
+                                        "127.0.0.1:0",
+                                        "--db",
+                                        database(),
+                                        "--bank",
+                                        "127.0.0.1:" + std::to_string(bank_.endpoint.port),
+                                        "--config",
+                                        folder_ / "nebis.yaml",
+                                        "--claim",
+                                        claim_};
+    if (!die_at.empty()) command.insert(command.end(), {"--die-at", die_at});
+    auto& slot = instances_.at(static_cast<std::size_t>(instance));
+    slot = shop::launch(command, folder_ / ("instance" + std::to_string(instance) + ".log"), options_.start_timeout);
+    target_.moved(instance, slot.endpoint);
+}
+
+void Chaos::restart_all(const std::string& claim) {
+    claim_ = claim;
+    const proof::Micros from = now_micros();
+    for (auto& instance : instances_) instance.child.stop(10s);
+    start(0, {});
+    start(1, {});
+    fault_since(from);
+}
+
+/// What was under way when it struck shows up to a lease, a recovery and a start later.
+void Chaos::fault_since(proof::Micros from) {
+    faults_.push_back({from, now_micros() + std::chrono::microseconds(options_.lease + 2s).count()});
+}
+
+void Chaos::cycle() {
+    const int instance = std::uniform_int_distribution<int>(0, 1)(chance_);
+    const int dice = std::uniform_int_distribution<int>(0, 99)(chance_);
+    const proof::Micros from = now_micros();
+    if (dice < 35)
+        kill_at_random(instance);
+    else if (dice < 80)
+        kill_at_point(instance);
+    else if (dice < 93)
+        stop_beyond_lease(instance);
+    else
+        kill_both();
+    fault_since(from);
+}
+
+void Chaos::kill_at_random(int instance) {
+    ++tally_["kill"];
+    std::this_thread::sleep_for(a_while(10, 500));
+    instances_.at(static_cast<std::size_t>(instance)).child.kill();
+    std::this_thread::sleep_for(a_while(0, 300));
+    start(instance, {});
+}
+
+void Chaos::kill_at_point(int instance) {
+    const Point& point = points[std::uniform_int_distribution<std::size_t>(0, std::size(points) - 1)(chance_)];
+    const int pass = std::uniform_int_distribution<int>(1, point.most)(chance_);
+    auto& child = instances_.at(static_cast<std::size_t>(instance)).child;
+    // It is replaced by one that is going to die at that point.
+    child.kill();
+    start(instance, std::string(point.name) + ":" + std::to_string(pass));
+    // Recovery and clean-up begin a lease after the start; a point that isn't reached in time ends by a plain kill.
+    if (child.ended(options_.lease + 3s))
+        ++tally_[point.name];
+    else
+        ++tally_["kill"];
+    child.kill();
+    start(instance, {});
+}
+
+void Chaos::kill_both() {
+    ++tally_["kill-both"];
+    std::this_thread::sleep_for(a_while(10, 300));
+    for (auto& instance : instances_) instance.child.kill();
+    start(0, {});
+    start(1, {});
+}
+
+void Chaos::stop_beyond_lease(int instance) {
+    ++tally_["stop"];
+    auto& child = instances_.at(static_cast<std::size_t>(instance)).child;
+    std::this_thread::sleep_for(a_while(10, 200));
+    child.signal(SIGSTOP);
+    const auto lease = static_cast<int>(options_.lease.count());
+    std::this_thread::sleep_for(a_while(lease, 2 * lease));
+    child.signal(SIGCONT);
+    std::this_thread::sleep_for(a_while(50, 300));  // it learns what it missed
+}
+
+}  // namespace nebis::torture
