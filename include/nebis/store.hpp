@@ -184,7 +184,7 @@ struct FindOutcome {
 struct RecoverRequest {
     std::size_t limit = 100;
     std::int64_t min_age_millis = 0;
-    std::string_view own_instance;  ///< not empty: only rows of this instance
+    std::string_view own_instance = {}; ///< not empty: only rows of this instance
 };
 
 /// Clean-up: delete final rows past expire_time, at most `limit`. UNKNOWN rows are never deleted by it.
