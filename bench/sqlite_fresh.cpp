@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cases.hpp"
+#include "sqlite_ours.hpp"
+
+#include <array>
+#include <atomic>
+#include <condition_variable>
+#include <cstddef>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+/// Fresh requests on SQLite with durable commits: what 64 of them at a time reach, and what a lone one waits.
+namespace nebis::bench {
+namespace {
+
+constexpr std::size_t in_flight = 64;
+
+const Handler& at_once() {
+    static const Handler handler([](const Request&, Execution&) { return order_answer(); });
+    return handler;
+}
+
+/// One connection, transactions of 64 rows: insert them, then update them. The lock-step is ideal: all 64 arrive
+/// together.
+double floor_rate(const Context& context, std::size_t total) {
+    SqliteFloorFile file(context);
+    SqliteFloor& floor = file.floor;
+    Keys keys(2);
+    std::array<std::string, in_flight> key;
+    std::array<std::int64_t, in_flight> version{};
+    const auto start = Clock::now();
+    std::size_t rows = 0;
+    for (; rows < total; rows += in_flight) {
+        for (auto& one : key) keys.next(one);
+        floor.begin_transaction();
+        for (std::size_t i = 0; i < in_flight; ++i) version[i] = floor.insert(key[i]);
+        floor.commit();
+        floor.begin_transaction();
+        for (std::size_t i = 0; i < in_flight; ++i) floor.update(key[i], version[i]);
+        floor.commit();
+    }
+    return static_cast<double>(rows) / seconds_since(start);
+}
+
+/// 64 callers that never block: each callback starts the next request.
+class Callbacks {
+public:
+    Callbacks(const SqliteOurs& ours, std::size_t total) : ours_(ours), left_(total) {
+        for (std::size_t i = 0; i < in_flight; ++i) keys_.emplace_back(100 + i);
+    }
+    double rate() {
+        const auto total = static_cast<double>(left_.load());
+        const auto start = Clock::now();
+        for (std::size_t i = 0; i < in_flight; ++i) next(i);
+        std::unique_lock lock(mutex_);
+        ended_.wait(lock, [&] { return idle_ == in_flight; });
+        const double rate = total / seconds_since(start);
+        if (wrong_) give_up("a fresh request wasn't answered as fresh");
+        return rate;
+    }
+
+private:
+    void next(std::size_t caller) {
+        std::size_t left = left_.load(std::memory_order_relaxed);
+        while (left && !left_.compare_exchange_weak(left, left - 1)) {}
+        if (!left) {
+            const std::lock_guard lock(mutex_);
+            if (++idle_ == in_flight) ended_.notify_one();
+            return;
+        }
+        ours_.engine.run_async(ours_.operation, order_request(keys_[caller].next()), at_once(), inline_executor(),
+                               [this, caller](const Answer& answer) {
+                                   if (answer.outcome != Outcome::fresh || !answer.recorded) wrong_ = true;
+                                   next(caller);
+                               });
+    }
+
+    const SqliteOurs& ours_;
+    std::vector<Keys> keys_;
+    std::atomic<std::size_t> left_;
+    std::atomic<bool> wrong_{false};
+    std::mutex mutex_;
+    std::condition_variable ended_;
+    std::size_t idle_ = 0;
+};
+
+/// 64 threads that block.
+double thread_rate(const SqliteOurs& ours, std::size_t total) {
+    std::atomic<bool> wrong{false};
+    const std::size_t each = total / in_flight;
+    const auto start = Clock::now();
+    {
+        std::vector<std::jthread> callers;
+        for (std::size_t i = 0; i < in_flight; ++i)
+            callers.emplace_back([&, i] {
+                Keys keys(200 + i);
+                for (std::size_t n = 0; n < each; ++n) {
+                    const Answer answer = ours.engine.run(ours.operation, order_request(keys.next()), at_once());
+                    if (answer.outcome != Outcome::fresh || !answer.recorded) wrong = true;
+                }
+            });
+    }
+    const double rate = static_cast<double>(each * in_flight) / seconds_since(start);
+    if (wrong) give_up("a fresh request wasn't answered as fresh");
+    return rate;
+}
+
+}  // namespace
+
+void sqlite_fresh(Context& context) {
+    const std::size_t total = context.count(25'600) / in_flight * in_flight;
+    const auto figures = context.interleave({
+        {"floor: 1 connection, transactions of 64 rows", "req/s", [&] { return floor_rate(context, total); }},
+        {"64 in flight from callbacks", "req/s",
+         [&] {
+             const SqliteOurs ours(context);
+             return Callbacks(ours, total).rate();
+         }},
+        {"64 in flight from 64 threads", "req/s",
+         [&] {
+             const SqliteOurs ours(context);
+             return thread_rate(ours, total);
+         }},
+    });
+    context.at_least("sqlite-fresh-callbacks", ratio(figures[1], figures[0]), 0.85);
+    context.at_least("sqlite-fresh-threads", ratio(figures[2], figures[0]), 0.65);
+}
+
+void sqlite_lone(Context& context) {
+    const std::size_t total = context.count(5'000);
+    // A blocking caller alone; its waiting is two commits. The files live through all rounds, both grow alike.
+    const SqliteOurs ours(context);
+    SqliteFloorFile file(context);
+    Keys keys(3);
+    std::string key;
+    std::vector<double> samples;
+    const auto p50 = [&](auto once) {
+        samples.clear();
+        for (std::size_t n = 0; n < total; ++n) {
+            keys.next(key);
+            const auto start = Clock::now();
+            once();
+            samples.push_back(seconds_since(start) * 1e6);
+        }
+        return quantile(samples, 0.5);
+    };
+    Request request = order_request(keys.next());
+    const auto figures = context.interleave({
+        {"floor: insert, commit, update, commit; p50", "us",
+         [&] { return p50([&] { file.floor.update(key, file.floor.insert(key)); }); }},
+        {"one blocking caller; p50", "us",
+         [&] {
+             return p50([&] {
+                 key_of(request) = key;
+                 const Answer answer = ours.engine.run(ours.operation, request, at_once());
+                 if (answer.outcome != Outcome::fresh) expect(answer, Outcome::fresh);
+             });
+         }},
+    });
+    context.at_most("sqlite-lone-p50", ratio(figures[1], figures[0]), 1.15);
+}
+
+}  // namespace nebis::bench
