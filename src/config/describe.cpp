@@ -96,6 +96,7 @@ private:
 
     void driver_values(const std::string& section, const std::vector<std::string>& path, const DataSource& source) {
         for (const auto& [key, value] : source.values) {
+            if (key == "create-schema") continue;  // shown as a row of the table
             auto line_path = path;
             line_path.push_back(key);
             const bool secret = shown_.secrets.contains(section + "." + key) || looks_secret(key, value);

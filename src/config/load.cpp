@@ -20,6 +20,8 @@ extern char** environ;
 namespace nebis::config {
 namespace {
 
+constexpr std::string_view create_schema_key = "create-schema";
+
 struct File {
     std::string text;
     bool others_can_read = false;
@@ -132,17 +134,24 @@ private:
         auto defaults = default_settings().data_sources;
         if (settings_.data_sources.empty()) settings_.data_sources = defaults;
         for (auto& [name, source] : settings_.data_sources) {
-            if (!source.driver.empty()) continue;
-            const auto known = defaults.find(name);
-            if (known == defaults.end()) {
-                blame(first_place("datasources." + name), "datasources." + name, {"has no driver", "write driver: sqlite, or another one"});
-                continue;
+            if (source.driver.empty()) {
+                const auto known = defaults.find(name);
+                if (known == defaults.end()) {
+                    blame(first_place("datasources." + name), "datasources." + name, {"has no driver", "write driver: sqlite, or another one"});
+                    continue;
+                }
+                // The default data source with some keys of its own.
+                source.driver = known->second.driver;
+                if (!settings_.where.contains("datasources." + name + ".create-schema")) source.create_schema = known->second.create_schema;
+                source.values.insert(known->second.values.begin(), known->second.values.end());
             }
-            // The default data source with some keys of its own.
-            source.driver = known->second.driver;
-            if (!settings_.where.contains("datasources." + name + ".create-schema")) source.create_schema = known->second.create_schema;
-            source.values.insert(known->second.values.begin(), known->second.values.end());
+            tell_driver(source);
         }
+    }
+
+    // A driver that has to make a file before it can open it must know.
+    static void tell_driver(DataSource& source) {
+        if (source.create_schema) source.values.insert_or_assign(std::string(create_schema_key), "true");
     }
 
     void check_drivers(const std::map<std::string, Written>& all) {
@@ -172,6 +181,7 @@ private:
         const auto declared = keys.find(source.driver);
         if (declared == keys.end()) return;
         for (const auto& [key, value] : source.values) {
+            if (key == create_schema_key) continue;  // a row of the table
             const auto path = section + "." + key;
             const auto found = std::ranges::find(declared->second, key, &DriverKey::name);
             if (found == declared->second.end()) {

@@ -63,7 +63,7 @@ std::optional<std::string_view> nearest(std::string_view name, std::span<const s
     }
     const auto stem = without_unit(folded(name));
     for (const auto candidate : candidates) {
-        if (stem != folded(name) && without_unit(candidate) == stem) return candidate;
+        if (without_unit(candidate) == stem) return candidate;
     }
     std::optional<std::string_view> best;
     std::size_t fewest = 0;
@@ -100,7 +100,7 @@ std::string environment_name(std::string_view path) {
 }
 
 bool reads_as_other_type(std::string_view plain) {
-    static constexpr std::array<std::string_view, 12> words{"true", "false", "yes", "no", "on", "off", "y", "n", "null", "~", ".inf", ".nan"};
+    static constexpr std::array<std::string_view, 10> words{"true", "false", "yes", "no", "on", "off", "null", "~", ".inf", ".nan"};
     if (std::ranges::find(words, folded(plain)) != words.end()) return true;
     // Octal, hexadecimal, binary, digit groups; numbers with point or exponent; sexagesimal numbers; dates. Plain decimal numbers are left
     // out: their digits are the text.
@@ -127,7 +127,9 @@ std::string yaml_scalar(std::string_view text) {
 
 std::string yaml_text(const Row& row, const Value& value) {
     if (row.kind == Kind::secret) return "\"********\"";
-    if (!value.list) return value.items.empty() ? "" : yaml_scalar(value.items[0]);
+    if (!value.list && value.items.empty()) return "";
+    if (row.kind == Kind::flag || row.kind == Kind::choice) return value.items[0];
+    if (!value.list) return yaml_scalar(value.items[0]);
     std::string out = "[";
     for (const auto& item : value.items) out += (out.size() > 1 ? ", " : "") + yaml_scalar(item);
     return out + "]";

@@ -217,7 +217,7 @@ const Overrides& profile_values(Profile profile) {
 
 Settings default_settings() {
     Settings settings;
-    settings.data_sources.emplace("primary", DataSource{.driver = "sqlite", .values = {{"path", "nebis.db"}}, .create_schema = true});
+    settings.data_sources.emplace("primary", DataSource{.driver = "sqlite", .values = {{"path", "nebis.db"}, {"create-schema", "true"}}, .create_schema = true});
     return settings;
 }
 

@@ -120,7 +120,7 @@ struct OperationSettings {
 /// A store's database (`datasources.<name>`) or the lock service (`lock`).
 struct DataSource {
     std::string driver = {};
-    std::map<std::string, std::string> values = {};    ///< the driver's own keys ("path", "url", …)
+    std::map<std::string, std::string> values = {};    ///< the driver's own keys ("path", "url", …); "create-schema" too when it is true
     bool create_schema = false;                        ///< stores: make the table when it is missing
     std::optional<std::size_t> max_sessions = {};      ///< empty: what the driver says is best
     std::chrono::milliseconds session_wait{800};       ///< longest wait for a free session

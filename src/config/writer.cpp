@@ -121,7 +121,6 @@ void Writer::read_file(const Node& root) {
 }
 
 void Writer::walk(const Node& node, const Slot& slot, std::vector<std::string>& path) {
-    if (slot.row) return leaf(node, slot.row, path);
     if (node.kind == Node::Kind::nothing) return;
     if (node.kind != Node::Kind::map) {
         return blame(node.at, shown(path.empty() ? "idempotent" : dotted(path)) + " must be a map of keys, not one value", "write its keys below it, indented");
@@ -137,10 +136,12 @@ void Writer::member(const Node& key, const Node& value, const Slot& slot, std::v
     if (!next && !slot.driver) return unknown(key, slot, path);
     if (next && found == slot.children.end() && !good_name(path, key.text, key.at)) return;
     path.push_back(key.text);
-    if (next) {
+    if (next && !next->row) {
         walk(value, *next, path);
+    } else if (value.kind == Node::Kind::nothing) {
+        blame(key.at, shown(dotted(path)) + " has no value", "leave the key out to have the default");
     } else {
-        leaf(value, nullptr, path);
+        leaf(value, next ? next->row : nullptr, path);
     }
     path.pop_back();
 }
@@ -158,7 +159,7 @@ void Writer::leaf(const Node& node, const Row* row, const std::vector<std::strin
         return true;
     };
     switch (node.kind) {
-        case Node::Kind::nothing: return blame(node.at, name + " has no value", "leave the key out to have the default");
+        case Node::Kind::nothing: return;
         case Node::Kind::map: return blame(node.at, name + " must be one value, not a map", row ? "expected: " + type_text(*row) : "write key: value");
         case Node::Kind::scalar: {
             if (wants_plain() && node.quoted) return blame(node.at, name + " is in quotes, which makes it a text", "write it without quotes");
@@ -179,10 +180,10 @@ void Writer::leaf(const Node& node, const Row* row, const std::vector<std::strin
 void Writer::unknown(const Node& key, const Slot& slot, const std::vector<std::string>& path) {
     const auto names = slot.names();
     std::string hint;
-    if (const auto near = nearest(key.text, names)) {
-        hint = "did you mean '" + std::string(*near) + "'?";
-    } else if (const auto elsewhere = same_key_elsewhere(key.text)) {
+    if (const auto elsewhere = same_key_elsewhere(key.text)) {
         hint = "there is '" + std::string(*elsewhere) + "'";
+    } else if (const auto near = nearest(key.text, names)) {
+        hint = "did you mean '" + std::string(*near) + "'?";
     } else if (path.size() == 2 && path[0] == "operations" && slots().children.contains(key.text)) {
         hint = "it holds for the whole instance, not for one operation";
     } else {

@@ -23,14 +23,14 @@ enum class Message : std::uint8_t {
     unavailable,
     overloaded,
     key_missing,
-    key_malformed,
+    key_invalid,
     caller_missing,
     token_unknown,
     token_forged,
     token_foreign,
     token_expired,
-    request_malformed,
-    request_too_large,
+    body_invalid,
+    body_too_large,
     misconfigured,
 };
 
