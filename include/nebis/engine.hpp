@@ -144,12 +144,12 @@ class Engine {
 public:
     /// What an engine is made of when it is built by hand: configuration text (may be empty) and named parts.
     struct Parts {
-        std::shared_ptr<Store> store;  ///< for operations that name no data source of their own
-        std::shared_ptr<Gate> gate;    ///< null: no gate, the store alone
-        Drivers drivers;               ///< extension points by name; further stores by data source
-        std::string configuration;     ///< YAML text, same keys as the file
-        OpenOptions options;
-        std::function<void(const std::string& line)> log;  ///< one JSON line per event; default: stderr
+        std::shared_ptr<Store> store = {};  ///< for operations that name no data source of their own
+        std::shared_ptr<Gate> gate = {};    ///< null: no gate, the store alone
+        Drivers drivers = {};               ///< extension points by name; further stores by data source
+        std::string configuration = {};     ///< YAML text, same keys as the file
+        OpenOptions options = {};
+        std::function<void(const std::string& line)> log = {};  ///< one JSON line per event; default: stderr
     };
 
     /// From a configuration file with the standard drivers (S62). Defined in the starter library (link
