@@ -54,7 +54,7 @@ nebis::Policy payment_policy(std::shared_ptr<Bank> bank) {
 }  // namespace
 
 void serve(const Settings& settings) {
-    const nebis::sqlite::Database db({.path = settings.db, .create_schema = true});
+    const nebis::sqlite::Database db(nebis::sqlite::Options{.path = settings.db, .create_schema = true});
     create_orders_table(db);
     const nebis::Engine engine = open_engine(settings, db);
     const auto bank = std::make_shared<Bank>(Endpoint::parse(settings.bank));
