@@ -1,0 +1,331 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/core.hpp"
+
+#include "config/load.hpp"
+#include "runtime/own_thread.hpp"
+#include "runtime/owner.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <thread>
+#include <utility>
+
+namespace nebis::runtime {
+namespace {
+
+using std::chrono::milliseconds;
+
+std::string own_instance_name() {
+    char host[64] = "host";
+    (void)gethostname(host, sizeof(host) - 1);
+    static constexpr char digits[] = "0123456789abcdef";
+    std::string name = std::string(host) + "-" + std::to_string(getpid()) + "-";
+    const Owner chance = fresh_owner();
+    for (std::size_t i = 0; i < 4; ++i) {
+        name.push_back(digits[chance.bytes[i] >> 4]);
+        name.push_back(digits[chance.bytes[i] & 15]);
+    }
+    return name;
+}
+
+template <class Map>
+std::string names_of(const Map& map) {
+    std::string text;
+    for (const auto& [name, _] : map) text += (text.empty() ? "" : ", ") + name;
+    return text.empty() ? "none" : text;
+}
+
+template <class T, class Map>
+Result<void> look_up(config::Extension<T>& extension, const Map& registered, const char* key, const std::string& operation) {
+    if (extension.object || extension.name.empty()) return {};
+    const auto place = registered.find(extension.name);
+    if (place == registered.end() || !place->second)
+        return Error(ErrorKind::misconfigured, std::string(key) + " '" + extension.name + "' of operation '" + operation + "' isn't registered",
+                     "registered are: " + names_of(registered), "put it into Drivers before the engine is opened");
+    extension.object = place->second;
+    return {};
+}
+
+}  // namespace
+
+// ---- open ------------------------------------------------------------------------------------------------------------
+
+Result<std::shared_ptr<Core>> Core::make(Engine::Parts parts) {
+    config::LoadOptions load;
+    if (parts.options.use_environment) load.environment = config::process_environment();
+    load.sets = parts.options.sets;
+    load.drivers = &parts.drivers;
+    auto settings = config::load_text(parts.configuration, "configuration", load);
+    if (!settings) return std::move(settings).error();
+    return make(std::move(parts), *std::move(settings));
+}
+
+Result<std::shared_ptr<Core>> Core::make(Engine::Parts parts, config::Settings settings) {
+    std::shared_ptr<Core> core(new Core);
+    core->parts_ = std::move(parts);
+
+    const std::string instance = settings.instance.empty() ? own_instance_name() : settings.instance;
+    auto watch = std::make_shared<Watch>();
+    observe::LogOptions log;
+    log.instance = instance;
+    log.sink = core->parts_.log;
+    log.dropped = &watch->metrics.instance().log_dropped;
+    watch->log = observe::make_log(std::move(log));
+    watch->messages = observe::Messages(settings.messages.language, settings.messages.overrides);
+
+    auto works = std::make_shared<Works>();
+    works->services = std::make_shared<Services>(std::move(settings), watch, instance);
+    std::weak_ptr<Works> weak = works;
+    works->caretaker = std::make_unique<Caretaker>(works->services, [weak](std::string_view name) -> std::shared_ptr<OperationState> {
+        const auto alive = weak.lock();
+        return alive ? alive->find(name) : nullptr;
+    });
+    core->works_ = std::move(works);
+
+    const config::Settings& with = core->services()->settings;
+    if (!with.token.keys.empty()) {
+        auto tokens = TokenService::make(config::token_keys(with.token), {.lifetime = with.token.lifetime});
+        if (!tokens) return std::move(tokens).error();
+        core->tokens_ = *std::move(tokens);
+    }
+    if (auto gate = core->open_gate(); !gate) return std::move(gate).error();
+    // What is missing stops the start, with the step that brings it: not the first request.
+    auto first = core->place(with.defaults.data_source, with.defaults.table);
+    if (!first) return std::move(first).error();
+
+    if (core->background()) {
+        core->services()->renewer.run_in_background();
+        core->caretaker().run_in_background();
+    }
+    for (const std::string& warning : with.warnings)
+        watch->log->write({.level = observe::Level::warn, .message = "configuration", .detail = warning});
+    return core;
+}
+
+Result<void> Core::open_gate() {
+    const config::Settings& with = services()->settings;
+    std::shared_ptr<Gate> gate = parts_.gate;
+    if (!gate && !parts_.store) {
+        const auto factory = parts_.drivers.gates.find(with.lock.driver);
+        if (with.lock.driver == "none") return {};
+        if (factory == parts_.drivers.gates.end())
+            return Error(ErrorKind::misconfigured, "there is no lock driver '" + with.lock.driver + "'",
+                         "registered are: " + names_of(parts_.drivers.gates), "lock.driver");
+        DriverSettings settings;
+        settings.data_source = "lock";
+        settings.values = with.lock.values;
+        if (!with.key_prefix.empty()) settings.values["key-prefix"] = with.key_prefix;
+        auto made = factory->second(settings);
+        if (!made) return std::move(made).error();
+        gate = *std::move(made);
+    }
+    if (!gate) return {};
+    GateLine::Options options;
+    options.max_sessions = with.lock.max_sessions;
+    options.batch_max = with.limits.batch_max;
+    options.queue_max = with.limits.queue_max;
+    options.breaker_failures = with.breaker.failures;
+    options.breaker_open = with.breaker.open;
+    options.session_wait = with.lock.session_wait;
+    works_->gate = GateLine::make(std::move(gate), std::move(options), services()->timers, LineWatch(services()->watch, "lock"));
+    return {};
+}
+
+Result<Core::Place> Core::place(const std::string& data_source, const std::string& table) {
+    const config::Settings& with = services()->settings;
+    const bool by_hand = parts_.store && data_source == "primary";
+    const std::pair<std::string, std::string> name(data_source, by_hand ? std::string() : table);
+    if (const auto known = works_->places.find(name); known != works_->places.end()) return known->second;
+
+    config::DataSource source;
+    if (const auto written = with.data_sources.find(data_source); written != with.data_sources.end()) source = written->second;
+    else if (!by_hand)
+        return Error(ErrorKind::misconfigured, "there is no data source '" + data_source + "'",
+                     "written are: " + names_of(with.data_sources), "datasources." + data_source + ".driver");
+    const Deadline deadline = std::chrono::steady_clock::now() + with.limits.start_timeout;
+    std::shared_ptr<Store> store = by_hand ? parts_.store : nullptr;
+    if (!store) {
+        const auto factory = parts_.drivers.stores.find(source.driver);
+        if (factory == parts_.drivers.stores.end())
+            return Error(ErrorKind::misconfigured, "there is no store driver '" + source.driver + "'",
+                         "registered are: " + names_of(parts_.drivers.stores), "datasources." + data_source + ".driver");
+        auto made = factory->second({data_source, table, source.values});
+        if (!made) return std::move(made).error();
+        store = *std::move(made);
+        if (source.create_schema)
+            if (auto created = store->create_schema(deadline); !created) return std::move(created).error();
+    }
+    if (auto verified = store->verify(deadline); !verified) return std::move(verified).error();
+
+    StoreLine::Options options;
+    options.data_source = data_source;
+    options.max_sessions = source.max_sessions;
+    options.batch_max = with.limits.batch_max;
+    options.queue_max = with.limits.queue_max;
+    options.breaker_failures = with.breaker.failures;
+    options.breaker_open = with.breaker.open;
+    options.session_wait = source.session_wait;
+    Place place;
+    place.store = StoreLine::make(std::move(store), std::move(options), services()->timers, LineWatch(services()->watch, data_source));
+    place.changes = std::make_shared<ChangeWatch>(place.store);
+    works_->places.emplace(name, place);
+    works_->caretaker->add(place.store);
+    return place;
+}
+
+// ---- operations ------------------------------------------------------------------------------------------------------
+
+Result<void> Core::find_extensions(config::OperationSettings& settings) const {
+    const Drivers& drivers = parts_.drivers;
+    for (auto found : {look_up(settings.response_producer, drivers.response_producers, "response-producer", settings.operation),
+                       look_up(settings.exception_classifier, drivers.exception_classifiers, "exception-classifier", settings.operation),
+                       look_up(settings.outcome_resolver, drivers.outcome_resolvers, "outcome-resolver", settings.operation),
+                       look_up(settings.transaction_hooks, drivers.transaction_hooks, "transaction-hooks", settings.operation),
+                       look_up(settings.redactor, drivers.redactors, "redactor", settings.operation)})
+        if (!found) return found;
+    if (settings.mode == Mode::hooked && !settings.transaction_hooks.object)
+        return Error(ErrorKind::misconfigured, "operation '" + settings.operation + "' is hooked, but has no transaction hooks", {},
+                     "set transaction-hooks, or Policy::transaction_hooks");
+    if (settings.on_unknown == OnUnknown::ask && !settings.outcome_resolver.object && settings.mode != Mode::hooked)
+        return Error(ErrorKind::misconfigured, "operation '" + settings.operation + "' asks about unknown outcomes, but has nobody to ask", {},
+                     "set outcome-resolver, or on-unknown: hold");
+    return {};
+}
+
+Result<identify::Identifier> Core::identifier(const config::OperationSettings& settings) const {
+    identify::IdentifyRules rules;
+    rules.operation = settings.operation;
+    rules.key = settings.key;
+    rules.key_required = settings.key_required;
+    rules.strict_key_header = settings.strict_key_header;
+    rules.noise = settings.noise;
+    rules.default_noise = settings.default_noise;
+    rules.scope = settings.scope;
+    rules.caller_required = settings.caller_required;
+    rules.limits.max_bytes = settings.max_request_bytes;
+    rules.tokens = tokens_;
+    rules.retention = settings.retention;
+    if (settings.key_generator) {
+        rules.key = generator("in code");
+        rules.generator = settings.key_generator;
+    } else if (settings.key.kind() == KeyRule::Kind::generator) {
+        const auto place = parts_.drivers.key_generators.find(settings.key.text());
+        if (place == parts_.drivers.key_generators.end() || !place->second)
+            return Error(ErrorKind::misconfigured,
+                         "key-generator '" + settings.key.text() + "' of operation '" + settings.operation + "' isn't registered",
+                         "registered are: " + names_of(parts_.drivers.key_generators), "put it into Drivers before the engine is opened");
+        rules.generator = place->second;
+    }
+    return identify::Identifier::make(std::move(rules));
+}
+
+/// S64: an instance whose key rule differs from what the fleet agreed on would run requests a second time.
+Result<void> Core::guard_key_rule(const config::OperationSettings& settings, const identify::Identifier& identifier, StoreLine& store) const {
+    if (!services()->settings.key_rule_guard || settings.enforcement != Enforcement::enforce) return {};
+    struct Kept {
+        std::string operation;
+        std::string digest;
+        Result<std::string> stands = std::string();
+    };
+    auto kept = std::make_shared<Kept>(Kept{settings.operation, identifier.rule_digest()});
+    const Deadline deadline = std::chrono::steady_clock::now() + services()->settings.limits.start_timeout;
+    auto lost = store.with_session(deadline, [kept](StoreSession& session, Deadline until) {
+        kept->stands = session.key_rule(kept->operation, kept->digest, false, until);
+        return kept->stands.has_value() || kept->stands.error().kind() != ErrorKind::unavailable;
+    });
+    if (lost) return *std::move(lost);
+    if (!kept->stands) return kept->stands.error();
+    if (*kept->stands == kept->digest) return {};
+    services()->watch->log->write({.level = observe::Level::error,
+                                   .message = "the key rule differs from the fleet's; this operation is not served",
+                                   .operation = settings.operation,
+                                   .store = store.data_source()});
+    return Error(ErrorKind::misconfigured, "the key rule of operation '" + settings.operation + "' differs from what the fleet agreed on",
+                 "here " + kept->digest.substr(0, 16) + ", there " + kept->stands->substr(0, 16),
+                 "if the change is meant, run: nebis config accept " + settings.operation)
+        .with_code("key-rule-changed");
+}
+
+Result<std::shared_ptr<OperationState>> Core::build(const Policy& policy) {
+    auto settings = config::resolve(services()->settings, policy);
+    if (!settings) return std::move(settings).error();
+    if (auto found = find_extensions(*settings); !found) return std::move(found).error();
+    auto who = identifier(*settings);
+    if (!who) return std::move(who).error();
+    auto where = place(settings->data_source, settings->table);
+    if (!where) return std::move(where).error();
+    if (auto same = guard_key_rule(*settings, *who, *where->store); !same) return std::move(same).error();
+    auto& metrics = services()->watch->metrics.operation(settings->operation);
+    auto state = std::make_shared<OperationState>(*std::move(settings), *std::move(who), where->store, where->changes, works_->gate, metrics);
+    state->policy = policy;
+    for (const std::string& warning : state->warnings)
+        services()->watch->log->write(
+            {.level = observe::Level::warn, .message = "key rule looks unstable", .operation = policy.operation, .detail = warning});
+    return state;
+}
+
+Result<std::shared_ptr<OperationState>> Core::operation(const Policy& policy) {
+    const std::lock_guard one_at_a_time(building_);
+    if (auto known = works_->find(policy.operation)) {
+        if (known->policy.key == policy.key && known->policy.key_generator == policy.key_generator) return known;
+        return Error(ErrorKind::misconfigured, "operation '" + policy.operation + "' is registered already with another key rule", {},
+                     "give the second one another name, or the same rule");
+    }
+    auto built = build(policy);
+    if (!built) return built;
+    const std::lock_guard lock(works_->mutex);
+    works_->operations.emplace(policy.operation, *built);
+    return built;
+}
+
+std::shared_ptr<OperationState> Core::Works::find(std::string_view name) const {
+    const std::lock_guard lock(mutex);
+    const auto place = operations.find(name);
+    return place == operations.end() ? nullptr : place->second;
+}
+
+std::vector<std::string> Core::warnings() const {
+    std::vector<std::string> all = services()->settings.warnings;
+    const std::lock_guard lock(works_->mutex);
+    for (const auto& [name, operation] : works_->operations)
+        for (const std::string& warning : operation->warnings) all.push_back("operation '" + name + "': " + warning);
+    return all;
+}
+
+// ---- close -----------------------------------------------------------------------------------------------------------
+
+bool Core::drain(milliseconds timeout) {
+    Services& services = *works_->services;
+    services.closed.store(true, std::memory_order_release);
+    std::unique_lock lock(services.drain_mutex);
+    return services.drained.wait_for(lock, timeout, [&] { return services.calls.load(std::memory_order_acquire) == 0; });
+}
+
+/// Leases first, so that nothing new is asked of the stores; then the stores' workers; the timers last, because queues use them.
+void Core::Works::stop() {
+    services->renewer.stop();
+    caretaker->stop();
+    for (auto& [name, place] : places) place.changes->stop();
+    for (auto& [name, place] : places) place.store->stop();
+    if (gate) gate->stop();
+    services->timers.stop();
+}
+
+Core::~Core() {
+    if (!works_) return;
+    auto stop = [works = works_, timeout = works_->services->settings.limits.drain_timeout] {
+        Services& services = *works->services;
+        services.closed.store(true, std::memory_order_release);
+        {
+            std::unique_lock lock(services.drain_mutex);
+            services.drained.wait_for(lock, timeout, [&] { return services.calls.load(std::memory_order_acquire) == 0; });
+        }
+        works->stop();
+    };
+    // The last handle may well die inside a callback, on a thread that is about to be waited for: then somebody else does the waiting.
+    if (own_thread) std::thread(std::move(stop)).detach();
+    else stop();
+}
+
+}  // namespace nebis::runtime
