@@ -2,6 +2,8 @@
 #include "observe/log.hpp"
 
 #include <poll.h>
+#include <pthread.h>
+#include <signal.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -78,6 +80,11 @@ private:
     }
 
     void run() {
+        // A reader that has gone away is a failed write, not the end of the process.
+        sigset_t broken_pipe;
+        sigemptyset(&broken_pipe);
+        sigaddset(&broken_pipe, SIGPIPE);
+        pthread_sigmask(SIG_BLOCK, &broken_pipe, nullptr);
         std::unique_lock lock(shared_->mutex);
         for (;;) {
             shared_->changed.wait(lock, [this] { return shared_->stopping || !shared_->lines.empty(); });
