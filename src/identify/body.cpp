@@ -11,7 +11,9 @@ BodyKind kind_of(const Request& request, const HashLimits& limits) {
     if (limits.raw_bodies) return BodyKind::raw;
     // Compressed bytes are neither JSON nor a form.
     for (const Header& header : request.headers) {
-        if (equal_ignoring_case(header.name, "content-encoding") && !equal_ignoring_case(trim(header.value), "identity")) return BodyKind::raw;
+        if (equal_ignoring_case(header.name, "content-encoding") &&
+            !equal_ignoring_case(trim(header.value), "identity"))
+            return BodyKind::raw;
     }
     const std::string_view type = media_type(request.content_type);
     if (is_json(type) || (request.arguments && type.empty())) return BodyKind::json;
@@ -20,7 +22,9 @@ BodyKind kind_of(const Request& request, const HashLimits& limits) {
 
 }  // namespace
 
-std::string_view media_type(std::string_view content_type) noexcept { return trim(content_type.substr(0, content_type.find(';'))); }
+std::string_view media_type(std::string_view content_type) noexcept {
+    return trim(content_type.substr(0, content_type.find(';')));
+}
 
 std::string_view media_parameter(std::string_view content_type, std::string_view name) noexcept {
     next_piece(content_type, ';');
@@ -42,7 +46,8 @@ bool is_json(std::string_view type) noexcept {
 
 bool is_form(std::string_view type) noexcept { return equal_ignoring_case(type, "application/x-www-form-urlencoded"); }
 
-Body::Body(const Request& request, const HashLimits& limits) : request_(request), limits_(limits), kind_(kind_of(request, limits)) {}
+Body::Body(const Request& request, const HashLimits& limits)
+    : request_(request), limits_(limits), kind_(kind_of(request, limits)) {}
 
 Result<const JsonTape*> Body::document() {
     if (!parsed_) {

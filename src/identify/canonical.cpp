@@ -58,7 +58,8 @@ private:
     char buffer_[2048];
 };
 
-// ---- the parts of the request ------------------------------------------------------------------------------------------
+// ---- the parts of the request
+// ------------------------------------------------------------------------------------------
 
 std::size_t write_query(Sink& sink, std::string_view query, bool sorted) {
     thread_local std::vector<std::string_view> pieces;
@@ -69,7 +70,8 @@ std::size_t write_query(Sink& sink, std::string_view query, bool sorted) {
     }
     const auto name = [](std::string_view piece) { return piece.substr(0, piece.find('=')); };
     if (sorted && pieces.size() > 1) {
-        std::stable_sort(pieces.begin(), pieces.end(), [&](std::string_view a, std::string_view b) { return name(a) < name(b); });
+        std::stable_sort(pieces.begin(), pieces.end(),
+                         [&](std::string_view a, std::string_view b) { return name(a) < name(b); });
     }
     for (const std::string_view piece : pieces) {
         sink.byte('q');
@@ -84,7 +86,8 @@ void write_content_type(Sink& sink, std::string_view content_type, BodyKind kind
     if (kind == BodyKind::raw) sink.framed_lower(media_parameter(content_type, "charset"));
 }
 
-/// Headers that change what a request means: an answer to an older precondition is no answer to this one (reliability N27).
+/// Headers that change what a request means: an answer to an older precondition is no answer to this one (reliability
+/// N27).
 bool counts(std::string_view name) noexcept {
     return equal_ignoring_case(name.substr(0, 3), "if-") || equal_ignoring_case(name, "range") ||
            equal_ignoring_case(name, "content-encoding") || equal_ignoring_case(name, "x-http-method-override");
@@ -109,7 +112,8 @@ void write_headers(Sink& sink, const std::vector<Header>& headers) {
     }
 }
 
-// ---- the body ------------------------------------------------------------------------------------------------------------
+// ---- the body
+// ------------------------------------------------------------------------------------------------------------
 
 /// One member of the object being written, with the first eight bytes of its name as a number that sorts like them.
 struct Member {
@@ -119,7 +123,8 @@ struct Member {
 
 std::uint64_t prefix_of(std::string_view name) noexcept {
     std::uint64_t prefix = 0;
-    for (std::size_t i = 0; i < 8; ++i) prefix = (prefix << 8) | (i < name.size() ? static_cast<unsigned char>(name[i]) : 0u);
+    for (std::size_t i = 0; i < 8; ++i)
+        prefix = (prefix << 8) | (i < name.size() ? static_cast<unsigned char>(name[i]) : 0u);
     return prefix;
 }
 
@@ -137,7 +142,8 @@ public:
     std::size_t values() const noexcept { return values_; }
 
 private:
-    // Shared by the levels of one document: each uses what lies behind its own start. Recursion is bounded by max_depth.
+    // Shared by the levels of one document: each uses what lies behind its own start. Recursion is bounded by
+    // max_depth.
     static std::vector<Member>& members() {
         thread_local std::vector<Member> stack;
         return stack;
@@ -180,7 +186,8 @@ private:
     Fault object(std::uint32_t index, NoiseFilter::Candidates candidates, std::size_t depth) {
         auto& stack = members();
         const std::size_t start = stack.size();
-        for (std::uint32_t i = index + 1; i < tape_[index].end; i = tape_[i].end) stack.push_back({prefix_of(tape_[i].name_view()), i});
+        for (std::uint32_t i = index + 1; i < tape_[index].end; i = tape_[i].end)
+            stack.push_back({prefix_of(tape_[i].name_view()), i});
         const auto first = stack.begin() + static_cast<std::ptrdiff_t>(start);
         const auto before = [this](const Member& a, const Member& b) {
             if (a.prefix != b.prefix) return a.prefix < b.prefix;
@@ -191,7 +198,8 @@ private:
         const auto same_name = [this](const Member& a, const Member& b) {
             return a.prefix == b.prefix && tape_[a.index].name_view() == tape_[b.index].name_view();
         };
-        if (!repeats_ && std::adjacent_find(first, stack.end(), same_name) != stack.end()) return Fault::repeated_member;
+        if (!repeats_ && std::adjacent_find(first, stack.end(), same_name) != stack.end())
+            return Fault::repeated_member;
 
         sink_.byte('{');
         for (std::size_t i = start, end = stack.size(); i < end; ++i) {
@@ -221,18 +229,20 @@ Error fault_text(BodyWriter::Fault fault, const HashLimits& limits) {
     if (fault == BodyWriter::Fault::repeated_member) {
         return Error(ErrorKind::rejected_input, "an object in the body has a member twice").with_code("body-invalid");
     }
-    return Error(ErrorKind::rejected_input, "a number in the body has more than " + std::to_string(limits.numbers.max_digits) +
-                                                " digits or an exponent beyond " + std::to_string(limits.numbers.max_exponent))
+    return Error(ErrorKind::rejected_input,
+                 "a number in the body has more than " + std::to_string(limits.numbers.max_digits) +
+                     " digits or an exponent beyond " + std::to_string(limits.numbers.max_exponent))
         .with_code("body-invalid");
 }
 
 }  // namespace
 
-Result<CanonicalHash> canonical_hash(const Request& request, Body& body, const NoiseFilter& noise, const HashLimits& limits,
-                                     std::uint8_t scheme) {
+Result<CanonicalHash> canonical_hash(const Request& request, Body& body, const NoiseFilter& noise,
+                                     const HashLimits& limits, std::uint8_t scheme) {
     if (scheme != current_scheme && scheme != previous_scheme) {
-        return Error(ErrorKind::unsupported, "the record was written under request hash scheme " + std::to_string(scheme) +
-                                                 ", which this version doesn't have",
+        return Error(ErrorKind::unsupported,
+                     "the record was written under request hash scheme " + std::to_string(scheme) +
+                         ", which this version doesn't have",
                      {}, "run a version that has it, or wait for the record to expire")
             .with_code("scheme-unknown");
     }
@@ -241,7 +251,7 @@ Result<CanonicalHash> canonical_hash(const Request& request, Body& body, const N
     sink.byte(static_cast<char>(scheme));
     sink.framed(request.method);
     sink.framed(request.path);
-    result.parameters = write_query(sink, request.query, scheme != previous_scheme);
+    result.parameters = request.parameters.size() + write_query(sink, request.query, scheme != previous_scheme);
     write_content_type(sink, request.content_type, body.kind());
     write_headers(sink, request.headers);
     sink.byte('b');
@@ -254,7 +264,8 @@ Result<CanonicalHash> canonical_hash(const Request& request, Body& body, const N
         result.parameters += writer.values();
     } else if (body.kind() == BodyKind::raw) {
         if (body.bytes().size() > limits.max_bytes) {
-            return Error(ErrorKind::rejected_input, "the body is larger than " + std::to_string(limits.max_bytes) + " bytes")
+            return Error(ErrorKind::rejected_input,
+                         "the body is larger than " + std::to_string(limits.max_bytes) + " bytes")
                 .with_code("body-too-large");
         }
         sink.bytes(body.bytes());
@@ -264,7 +275,8 @@ Result<CanonicalHash> canonical_hash(const Request& request, Body& body, const N
     return result;
 }
 
-Result<RequestHash> hash_request(const Request& request, const NoiseFilter& noise, const HashLimits& limits, std::uint8_t scheme) {
+Result<RequestHash> hash_request(const Request& request, const NoiseFilter& noise, const HashLimits& limits,
+                                 std::uint8_t scheme) {
     Body body(request, limits);
     auto result = canonical_hash(request, body, noise, limits, scheme);
     if (!result) return std::move(result).error();

@@ -16,7 +16,8 @@ std::size_t digits_at(std::string_view text, std::size_t from) noexcept {
     return at - from;
 }
 
-/// A number taken apart: ± 0.d₁d₂… × 10^point, d₁ ≠ 0, the last digit ≠ 0. The digits are `whole` followed by `fraction`.
+/// A number taken apart: ± 0.d₁d₂… × 10^point, d₁ ≠ 0, the last digit ≠ 0. The digits are `whole` followed by
+/// `fraction`.
 struct Decimal {
     bool negative = false;
     std::string_view whole;
@@ -33,7 +34,8 @@ bool parse_exponent(std::string_view text, int limit, int& exponent) noexcept {
     if (negative || text.starts_with('+')) text.remove_prefix(1);
     if (text.empty() || digits_at(text, 0) != text.size()) return false;
     text.remove_prefix(std::min(text.find_first_not_of('0'), text.size() - 1));
-    if (std::from_chars(text.data(), text.data() + text.size(), exponent).ec != std::errc{} || exponent > limit) return false;
+    if (std::from_chars(text.data(), text.data() + text.size(), exponent).ec != std::errc{} || exponent > limit)
+        return false;
     if (negative) exponent = -exponent;
     return true;
 }

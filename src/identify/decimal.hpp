@@ -6,8 +6,8 @@
 #include <string>
 #include <string_view>
 
-/// Decimal numbers as text: compared and canonicalised exactly, never through `double` (reliability N10: 9007199254740993 and …992 are two
-/// numbers, 1, 1.0, 1e0 and 10e-1 are one, −0 is 0).
+/// Decimal numbers as text: compared and canonicalised exactly, never through `double` (reliability N10:
+/// 9007199254740993 and …992 are two numbers, 1, 1.0, 1e0 and 10e-1 are one, −0 is 0).
 namespace nebis::identify {
 
 struct DecimalLimits {
@@ -15,9 +15,9 @@ struct DecimalLimits {
     int max_exponent = 1000;        ///< of the exponent as written, either sign
 };
 
-/// Appends the canonical text of a JSON number: an optional '-', then plain digits with at most one '.', no needless zero; or, when the
-/// point would stand more than 21 digits from the first digit or 6 zeros before it, d.ddde±x. Equal numbers have equal texts.
-/// False (and nothing appended) when `number` isn't a JSON number or breaks a limit.
+/// Appends the canonical text of a JSON number: an optional '-', then plain digits with at most one '.', no needless
+/// zero; or, when the point would stand more than 21 digits from the first digit or 6 zeros before it, d.ddde±x. Equal
+/// numbers have equal texts. False (and nothing appended) when `number` isn't a JSON number or breaks a limit.
 bool append_decimal(std::string& out, std::string_view number, const DecimalLimits& limits = {});
 
 /// The order of two canonical texts.

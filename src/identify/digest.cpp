@@ -44,7 +44,8 @@ constexpr std::string_view alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmno
 constexpr std::array<signed char, 256> reverse_alphabet() {
     std::array<signed char, 256> table{};
     for (auto& value : table) value = -1;
-    for (std::size_t i = 0; i < alphabet.size(); ++i) table[static_cast<unsigned char>(alphabet[i])] = static_cast<signed char>(i);
+    for (std::size_t i = 0; i < alphabet.size(); ++i)
+        table[static_cast<unsigned char>(alphabet[i])] = static_cast<signed char>(i);
     return table;
 }
 
@@ -53,7 +54,9 @@ constexpr std::array<signed char, 256> reverse_alphabet() {
 Sha256::Sha256() : context_(ready_context()) {}
 Sha256::~Sha256() { spare.reset(context_of(context_)); }
 
-void Sha256::update(std::string_view bytes) noexcept { EVP_DigestUpdate(context_of(context_), bytes.data(), bytes.size()); }
+void Sha256::update(std::string_view bytes) noexcept {
+    EVP_DigestUpdate(context_of(context_), bytes.data(), bytes.size());
+}
 
 Digest Sha256::finish() noexcept {
     Digest digest{};
@@ -69,8 +72,8 @@ Digest sha256(std::string_view bytes) {
 
 Digest hmac_sha256(std::string_view secret, std::string_view bytes) {
     Digest digest{};
-    if (HMAC(algorithm(), secret.data(), static_cast<int>(secret.size()), reinterpret_cast<const unsigned char*>(bytes.data()),
-             bytes.size(), digest.data(), nullptr) == nullptr) {
+    if (HMAC(algorithm(), secret.data(), static_cast<int>(secret.size()),
+             reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size(), digest.data(), nullptr) == nullptr) {
         throw std::bad_alloc();
     }
     return digest;
@@ -80,7 +83,9 @@ bool constant_time_equal(std::string_view a, std::string_view b) noexcept {
     return a.size() == b.size() && CRYPTO_memcmp(a.data(), b.data(), a.size()) == 0;
 }
 
-bool fill_random(std::span<unsigned char> out) noexcept { return RAND_bytes(out.data(), static_cast<int>(out.size())) == 1; }
+bool fill_random(std::span<unsigned char> out) noexcept {
+    return RAND_bytes(out.data(), static_cast<int>(out.size())) == 1;
+}
 
 std::string to_hex(std::span<const unsigned char> bytes) {
     constexpr char digits[] = "0123456789abcdef";

@@ -24,7 +24,9 @@ struct Token {
 };
 
 constexpr bool is_digit(char c) noexcept { return c >= '0' && c <= '9'; }
-constexpr bool begins_name(char c) noexcept { return (lower(c) >= 'a' && lower(c) <= 'z') || c == '_' || c == '$' || (c & 0x80) != 0; }
+constexpr bool begins_name(char c) noexcept {
+    return (lower(c) >= 'a' && lower(c) <= 'z') || c == '_' || c == '$' || (c & 0x80) != 0;
+}
 constexpr bool continues_name(char c) noexcept { return begins_name(c) || is_digit(c); }
 
 /// Thrown inside the parser only: an error ends it from any depth.
@@ -83,18 +85,21 @@ private:
         if (at_ + 1 < text_.size() && text_[at_] == '.' && is_digit(text_[at_ + 1])) {
             for (++at_; at_ < text_.size() && is_digit(text_[at_]);) ++at_;
         }
-        if (at_ < text_.size() && continues_name(text_[at_])) fail(token.begin, "a number with letters behind it", "put text in quotes");
+        if (at_ < text_.size() && continues_name(text_[at_]))
+            fail(token.begin, "a number with letters behind it", "put text in quotes");
         token.text = text_.substr(token.begin, at_ - token.begin);
     }
 
     void read_symbol(Token& token) {
-        static constexpr std::string_view symbols[] = {"?.", "?:", "==", "!=", "<=", ">=", "&&", "||", "#", ".", "[", "]",
-                                                       "(",  ")",  "+",  "-",  "?",  ":",  ",",  "<",  ">", "!"};
+        static constexpr std::string_view symbols[] = {"?.", "?:", "==", "!=", "<=", ">=", "&&", "||", "#", ".", "[",
+                                                       "]",  "(",  ")",  "+",  "-",  "?",  ":",  ",",  "<", ">", "!"};
         const std::string_view rest = text_.substr(at_);
-        const auto* symbol = std::find_if(std::begin(symbols), std::end(symbols), [&](std::string_view s) { return rest.starts_with(s); });
+        const auto* symbol = std::find_if(std::begin(symbols), std::end(symbols),
+                                          [&](std::string_view s) { return rest.starts_with(s); });
         if (symbol == std::end(symbols)) {
             if (rest.front() == '=') fail(at_, "a single =", "write == to compare");
-            if (rest.front() == '*' || rest.front() == '/' || rest.front() == '%') fail(at_, "there is no arithmetic in key expressions");
+            if (rest.front() == '*' || rest.front() == '/' || rest.front() == '%')
+                fail(at_, "there is no arithmetic in key expressions");
             fail(at_, "a character that no key expression has");
         }
         token.text = *symbol;
@@ -115,12 +120,15 @@ struct Callable {
 };
 
 constexpr Callable callables[] = {
-    {"lower", false, Op::lower, 1, 1},          {"upper", false, Op::upper, 1, 1},         {"trim", false, Op::trim, 1, 1},
-    {"sha256", false, Op::sha256, 1, 1},        {"substring", false, Op::substring, 2, 3}, {"length", false, Op::length, 1, 1},
-    {"format", false, Op::join, 1, 64},         {"toLowerCase", true, Op::lower, 1, 1},    {"toUpperCase", true, Op::upper, 1, 1},
-    {"trim", true, Op::trim, 1, 1},             {"substring", true, Op::substring, 2, 3},  {"length", true, Op::length, 1, 1},
-    {"size", true, Op::length, 1, 1},           {"isEmpty", true, Op::is_empty, 1, 1},     {"equals", true, Op::equal, 2, 2},
-    {"concat", true, Op::join, 2, 2},           {"toString", true, Op::join, 1, 1},
+    {"lower", false, Op::lower, 1, 1},         {"upper", false, Op::upper, 1, 1},
+    {"trim", false, Op::trim, 1, 1},           {"sha256", false, Op::sha256, 1, 1},
+    {"substring", false, Op::substring, 2, 3}, {"length", false, Op::length, 1, 1},
+    {"format", false, Op::join, 1, 64},        {"toLowerCase", true, Op::lower, 1, 1},
+    {"toUpperCase", true, Op::upper, 1, 1},    {"trim", true, Op::trim, 1, 1},
+    {"substring", true, Op::substring, 2, 3},  {"length", true, Op::length, 1, 1},
+    {"size", true, Op::length, 1, 1},          {"isEmpty", true, Op::is_empty, 1, 1},
+    {"equals", true, Op::equal, 2, 2},         {"concat", true, Op::join, 2, 2},
+    {"toString", true, Op::join, 1, 1},
 };
 
 class Parser {
@@ -130,7 +138,8 @@ public:
     Expression whole() {
         if (token_.kind == Token::Kind::end) fail(0, "an empty key expression");
         Expression expression = any();
-        if (token_.kind != Token::Kind::end) fail(token_.begin, "something follows the end of the expression", "join texts with +");
+        if (token_.kind != Token::Kind::end)
+            fail(token_.begin, "something follows the end of the expression", "join texts with +");
         return expression;
     }
 
@@ -190,8 +199,9 @@ private:
             std::string_view symbol, word;
             Op op;
         };
-        static constexpr Spelling spellings[] = {{"==", "eq", Op::equal},   {"!=", "ne", Op::not_equal}, {"<", "lt", Op::less},
-                                                 {"<=", "le", Op::less_equal}, {">", "gt", Op::greater},    {">=", "ge", Op::greater_equal}};
+        static constexpr Spelling spellings[] = {{"==", "eq", Op::equal},  {"!=", "ne", Op::not_equal},
+                                                 {"<", "lt", Op::less},    {"<=", "le", Op::less_equal},
+                                                 {">", "gt", Op::greater}, {">=", "ge", Op::greater_equal}};
         for (const auto& [symbol, word, op] : spellings) {
             if (token_.is(symbol) || is_word(word)) return op;
         }
@@ -258,7 +268,8 @@ private:
         if (!token.is("#")) fail(token.begin, "\"" + token.text + "\" where a value was expected");
         advance();
         if (token_.kind != Token::Kind::name) fail(token.begin, "a # that no name follows");
-        if (token_.text == "root" || token_.text == "this") fail(token.begin, "#" + token_.text + " has no meaning here", "write #request");
+        if (token_.text == "root" || token_.text == "this")
+            fail(token.begin, "#" + token_.text + " has no meaning here", "write #request");
         Expression variable = node(Op::variable, token.begin);
         variable.text = token_.text;
         variable.end = token_.end;
@@ -323,7 +334,8 @@ private:
             expect("]", "a [ without its ]");
             return result;
         }
-        if (index.kind != Token::Kind::string) fail(index.begin, "an index that is neither a number nor a text in quotes", "write [0] or ['name']");
+        if (index.kind != Token::Kind::string)
+            fail(index.begin, "an index that is neither a number nor a text in quotes", "write [0] or ['name']");
         advance();
         Expression result = property(std::move(of), index.text, token_.end, null_safe);
         expect("]", "a [ without its ]");
@@ -348,24 +360,28 @@ private:
     }
 
     /// The current token is the opening parenthesis.
-    Expression call(const std::string& name, std::size_t begin, std::vector<Expression> arguments, const Token* method = nullptr) {
+    Expression call(const std::string& name, std::size_t begin, std::vector<Expression> arguments,
+                    const Token* method = nullptr) {
         const auto* callable = std::find_if(std::begin(callables), std::end(callables), [&](const Callable& one) {
             return one.name == name && one.method == (method != nullptr);
         });
         const std::size_t place = method != nullptr ? method->begin : begin;
         if (callable == std::end(callables)) {
             fail(place, "there is no " + std::string(method != nullptr ? "method " : "function ") + name,
-                 method != nullptr ? "methods: toLowerCase, toUpperCase, trim, substring, length, size, isEmpty, equals, concat, toString, get…"
+                 method != nullptr ? "methods: toLowerCase, toUpperCase, trim, substring, length, size, isEmpty, "
+                                     "equals, concat, toString, get…"
                                    : "functions: lower, upper, trim, sha256, substring, length, format");
         }
         advance();
+        if (!token_.is(")")) arguments.push_back(any());
         while (!token_.is(")")) {
+            expect(",", "arguments without a comma between them");
             arguments.push_back(any());
-            if (!token_.is(")")) expect(",", "arguments without a comma between them");
         }
         const std::size_t end = token_.end;
         advance();
-        if (arguments.size() < callable->arguments || arguments.size() > callable->at_most) fail(place, name + " has another number of arguments");
+        if (arguments.size() < callable->arguments || arguments.size() > callable->at_most)
+            fail(place, name + " has another number of arguments");
         Expression result = node(callable->op, begin);
         result.end = end;
         if (result.op == Op::substring) {
@@ -418,7 +434,8 @@ private:
         std::size_t value = 0;
         const std::string& text = argument.text;
         const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-        if (argument.op != Op::number || error != std::errc{} || rest != text.data() + text.size() || value > 1'000'000) {
+        if (argument.op != Op::number || error != std::errc{} || rest != text.data() + text.size() ||
+            value > 1'000'000) {
             fail(argument.begin, "a position that isn't a plain number", "count from 0");
         }
         return value;
@@ -440,7 +457,8 @@ private:
     }
 
     Expression node(Op op, std::size_t begin) {
-        if (++nodes_ > max_expression_nodes) fail(begin, "too many parts: at most " + std::to_string(max_expression_nodes));
+        if (++nodes_ > max_expression_nodes)
+            fail(begin, "too many parts: at most " + std::to_string(max_expression_nodes));
         return {.op = op, .begin = begin};
     }
 
@@ -460,7 +478,9 @@ private:
     }
 
     /// SpEL spells its words in any case.
-    bool is_word(std::string_view word) const noexcept { return token_.kind == Token::Kind::name && equal_ignoring_case(token_.text, word); }
+    bool is_word(std::string_view word) const noexcept {
+        return token_.kind == Token::Kind::name && equal_ignoring_case(token_.text, word);
+    }
     void advance() { token_ = lexer_.next(); }
     void expect(std::string_view symbol, std::string message) {
         if (!token_.is(symbol)) fail(token_.begin, std::move(message));
@@ -477,7 +497,8 @@ private:
 
 std::optional<Expression> parse_expression(std::string_view text, ParseError& error) {
     try {
-        if (text.size() > max_expression_bytes) fail(max_expression_bytes, "longer than " + std::to_string(max_expression_bytes) + " bytes");
+        if (text.size() > max_expression_bytes)
+            fail(max_expression_bytes, "longer than " + std::to_string(max_expression_bytes) + " bytes");
         return Parser(text).whole();
     } catch (Failure& failure) {
         error = std::move(failure.error);

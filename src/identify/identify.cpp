@@ -20,20 +20,24 @@ using Kind = KeyRule::Kind;
 constexpr const char* key_header = "Idempotency-Key";
 constexpr const char* token_header = "X-Idempotent-Token";
 
-/// The scheme that turns all parameters into a key. It stays when `current_scheme` moves on: a fleet that is half upgraded must make equal
-/// keys, while a hash made under another scheme can be made again.
+/// The scheme that turns all parameters into a key. It stays when `current_scheme` moves on: a fleet that is half
+/// upgraded must make equal keys, while a hash made under another scheme can be made again.
 constexpr std::uint8_t key_scheme = 2;
 static_assert(key_scheme == previous_scheme || key_scheme == current_scheme);
 
 Error misconfigured(const IdentifyRules& rules, std::string message, std::string hint = {}) {
-    return Error(ErrorKind::misconfigured, "operation \"" + rules.operation + "\": " + std::move(message), {}, std::move(hint));
+    return Error(ErrorKind::misconfigured, "operation \"" + rules.operation + "\": " + std::move(message), {},
+                 std::move(hint));
 }
 
-Error no_key(std::string message) { return Error(ErrorKind::rejected_input, std::move(message)).with_code("key-missing"); }
+Error no_key(std::string message) {
+    return Error(ErrorKind::rejected_input, std::move(message)).with_code("key-missing");
+}
 
 bool is_operation(std::string_view name) noexcept {
     return !name.empty() && name.size() <= 64 && std::all_of(name.begin(), name.end(), [](char c) {
-        return (lower(c) >= 'a' && lower(c) <= 'z') || (c >= '0' && c <= '9') || std::string_view("._:/{} -").find(c) != std::string_view::npos;
+        return (lower(c) >= 'a' && lower(c) <= 'z') || (c >= '0' && c <= '9') ||
+               std::string_view("._:/{} -").find(c) != std::string_view::npos;
     });
 }
 
@@ -100,7 +104,9 @@ struct Identifier::State {
     Result<void> prepare_key();
     Result<void> prepare_noise();
 
-    const NoiseFilter& noise(const Request& request) const noexcept { return request.arguments ? argument_noise : body_noise; }
+    const NoiseFilter& noise(const Request& request) const noexcept {
+        return request.arguments ? argument_noise : body_noise;
+    }
     Result<void> check_caller(const Request& request) const;
     std::string trace_id(const Request& request, std::string_view key) const;
 
@@ -114,15 +120,19 @@ struct Identifier::State {
     Key key(Work& work) const;
 };
 
-// ---- once per operation ------------------------------------------------------------------------------------------------
+// ---- once per operation
+// ------------------------------------------------------------------------------------------------
 
 Result<void> Identifier::State::prepare() {
     rules.key = completed(rules.key);
     if (!is_operation(rules.operation)) {
-        return Error(ErrorKind::misconfigured, "an operation's name must be 1 to 64 characters of A-Z a-z 0-9 . _ : / { } - and blank");
+        return Error(ErrorKind::misconfigured,
+                     "an operation's name must be 1 to 64 characters of A-Z a-z 0-9 . _ : / { } - and blank");
     }
-    if (rules.limits.max_depth == 0 || rules.limits.max_depth > 500) return misconfigured(rules, "the depth of bodies must be limited to 1 … 500");
-    if (rules.key_min == 0 || rules.key_min > rules.key_max || rules.public_key_min > rules.key_max || rules.key_max > max_key_bytes) {
+    if (rules.limits.max_depth == 0 || rules.limits.max_depth > 500)
+        return misconfigured(rules, "the depth of bodies must be limited to 1 … 500");
+    if (rules.key_min == 0 || rules.key_min > rules.key_max || rules.public_key_min > rules.key_max ||
+        rules.key_max > max_key_bytes) {
         return misconfigured(rules, "the limits of a key's length contradict each other");
     }
     if (auto prepared = prepare_key(); !prepared) return prepared;
@@ -135,7 +145,9 @@ Result<void> Identifier::State::prepare_key() {
         ParseError error;
         expression = KeyExpression::parse(rules.key.text(), error);
         if (!expression) {
-            return misconfigured(rules, "key expression, column " + std::to_string(error.offset + 1) + ": " + error.message, std::move(error.hint));
+            return misconfigured(rules,
+                                 "key expression, column " + std::to_string(error.offset + 1) + ": " + error.message,
+                                 std::move(error.hint));
         }
     }
     if (kind == Kind::fields && rules.key.fields().empty()) return misconfigured(rules, "its key is made of no field");
@@ -145,9 +157,11 @@ Result<void> Identifier::State::prepare_key() {
         paths.push_back(std::move(*path));
     }
     if (kind == Kind::generator && !rules.generator) {
-        return misconfigured(rules, "no key generator is registered as \"" + rules.key.text() + "\"", "add it to Drivers::key_generators");
+        return misconfigured(rules, "no key generator is registered as \"" + rules.key.text() + "\"",
+                             "add it to Drivers::key_generators");
     }
-    if (kind == Kind::token && !rules.tokens) return misconfigured(rules, "its key is a one-time token, but no token keys are set");
+    if (kind == Kind::token && !rules.tokens)
+        return misconfigured(rules, "its key is a one-time token, but no token keys are set");
     if (rules.tokens && rules.retention && (kind == Kind::token || kind == Kind::automatic)) {
         if (auto fits = rules.tokens->check_retention(*rules.retention); !fits) {
             return misconfigured(rules, fits.error().message(), fits.error().hint());
@@ -160,7 +174,8 @@ Result<void> Identifier::State::prepare_noise() {
     const auto filter = [this](std::string_view prefix) {
         std::vector<std::string> pointers = rules.noise;
         if (rules.default_noise) {
-            for (const std::string_view name : default_noise_names()) pointers.push_back(std::string(prefix).append(name));
+            for (const std::string_view name : default_noise_names())
+                pointers.push_back(std::string(prefix).append(name));
         }
         return NoiseFilter::make(pointers);
     };
@@ -178,7 +193,8 @@ Result<Identifier> Identifier::make(IdentifyRules rules) {
     return Identifier(std::move(state));
 }
 
-// ---- once per request --------------------------------------------------------------------------------------------------
+// ---- once per request
+// --------------------------------------------------------------------------------------------------
 
 Result<void> Identifier::State::check_caller(const Request& request) const {
     if (!rules.caller_required) return {};
@@ -193,7 +209,8 @@ Result<void> Identifier::State::check_caller(const Request& request) const {
 
 std::string Identifier::State::trace_id(const Request& request, std::string_view key) const {
     const std::string_view tenant = rules.scope == Scope::shared ? std::string_view() : request.tenant;
-    const std::string_view principal = rules.scope == Scope::caller ? std::string_view(request.principal) : std::string_view();
+    const std::string_view principal =
+        rules.scope == Scope::caller ? std::string_view(request.principal) : std::string_view();
     return make_trace_id(tenant, principal, rules.operation, key);
 }
 
@@ -201,7 +218,8 @@ Result<std::string> Identifier::State::from_header(const Request& request, std::
     auto value = request.header(name);
     if (!value) return std::move(value).error();
     if (*value == nullptr) return std::string();
-    const std::size_t min = rules.scope == Scope::shared ? std::max(rules.key_min, rules.public_key_min) : rules.key_min;
+    const std::size_t min =
+        rules.scope == Scope::shared ? std::max(rules.key_min, rules.public_key_min) : rules.key_min;
     return parse_key_field(**value, rules.strict_key_header, {.min = min, .max = rules.key_max});
 }
 
@@ -212,8 +230,9 @@ Result<std::string> Identifier::State::from_token(Work& work, std::string_view n
     std::string token;
     if (*header != nullptr) {
         token = trim(**header);
-        if (token.empty()) return Error(ErrorKind::rejected_input, "the one-time token is empty").with_code("token-unknown");
-    } else if (!paths.empty() && work.body.kind() != BodyKind::empty) {
+        if (token.empty())
+            return Error(ErrorKind::rejected_input, "the one-time token is empty").with_code("token-unknown");
+    } else if (rules.key.kind() == Kind::token && !paths.empty() && work.body.kind() != BodyKind::empty) {
         auto found = work.body.text(paths.front(), rules.key.fields().front());
         if (!found && found.error().code() != "key-missing") return found;
         if (found) token = std::move(*found);
@@ -244,7 +263,8 @@ Result<std::string> Identifier::State::from_generator(const Request& request) co
         return key;
     } catch (...) {
         // What it threw may hold the key.
-        return Error(ErrorKind::unavailable, "the key generator failed with an exception").with_code("key-generator-failed");
+        return Error(ErrorKind::unavailable, "the key generator failed with an exception")
+            .with_code("key-generator-failed");
     }
 }
 
@@ -297,7 +317,8 @@ Result<RequestHash> Identifier::hash(const Request& request, std::uint8_t scheme
     return hash_request(request, state_->noise(request), state_->rules.limits, scheme);
 }
 
-// ---- about the rule ----------------------------------------------------------------------------------------------------
+// ---- about the rule
+// ----------------------------------------------------------------------------------------------------
 
 std::string Identifier::rule_digest() const {
     const IdentifyRules& rules = state_->rules;
@@ -335,7 +356,8 @@ const IdentifyRules& Identifier::rules() const noexcept { return state_->rules; 
 std::string request_id_for(const Request& request, const Identity& identity) {
     constexpr std::size_t longest = 128;
     const std::string& given = request.request_id;
-    const bool sane = !given.empty() && given.size() <= longest && std::all_of(given.begin(), given.end(), [](char c) { return c > ' ' && c <= '~'; });
+    const bool sane = !given.empty() && given.size() <= longest &&
+                      std::all_of(given.begin(), given.end(), [](char c) { return c > ' ' && c <= '~'; });
     if (sane) return given;
     if (!identity.keyed) return {};
     std::string framed;
@@ -347,10 +369,13 @@ std::string request_id_for(const Request& request, const Identity& identity) {
 
 std::optional<Error> check_roots(const Identifier& identifier, const std::vector<std::string>& arguments) {
     for (const std::string& root : identifier.roots()) {
-        if (root == "principal" || root == "tenant" || std::find(arguments.begin(), arguments.end(), root) != arguments.end()) continue;
+        if (root == "principal" || root == "tenant" ||
+            std::find(arguments.begin(), arguments.end(), root) != arguments.end())
+            continue;
         std::string names;
         for (const std::string& argument : arguments) names.append(names.empty() ? "#" : ", #").append(argument);
-        return misconfigured(identifier.rules(), "its key expression names #" + root + ", but the function has no such argument",
+        return misconfigured(identifier.rules(),
+                             "its key expression names #" + root + ", but the function has no such argument",
                              names.empty() ? "name the arguments with nebis::args(…)" : "there are " + names);
     }
     return {};

@@ -96,10 +96,12 @@ private:
         return true;
     }
     std::string_view whole(View text) {
-        // The body holds unescaped text itself; the last piece of an escaped one lies in a buffer of the parser that soon is gone.
+        // The body holds unescaped text itself; the last piece of an escaped one lies in a buffer of the parser that
+        // soon is gone.
         const std::string_view last(text.data(), text.size());
         const std::less_equal<const char*> before;
-        const bool lasting = before(body.data(), last.data()) && before(last.data() + last.size(), body.data() + body.size());
+        const bool lasting =
+            before(body.data(), last.data()) && before(last.data() + last.size(), body.data() + body.size());
         if (!in_parts && (last.empty() || lasting)) return last;
         part(text);
         in_parts = false;
@@ -157,7 +159,8 @@ Result<void> JsonTape::start(std::string_view body, const HashLimits& limits) {
     // Nodes count in 32 bits.
     const auto limit = std::min<std::size_t>(limits.max_bytes, std::numeric_limits<std::uint32_t>::max() - 1);
     if (body.size() <= limit) return {};
-    return Error(ErrorKind::rejected_input, "the body is larger than " + std::to_string(limit) + " bytes").with_code("body-too-large");
+    return Error(ErrorKind::rejected_input, "the body is larger than " + std::to_string(limit) + " bytes")
+        .with_code("body-too-large");
 }
 
 Result<void> JsonTape::parse_json(std::string_view body, const HashLimits& limits) {

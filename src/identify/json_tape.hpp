@@ -28,13 +28,13 @@ struct JsonNode {
     std::string_view text_view() const noexcept { return {text, text_size}; }
 };
 
-/// A parsed document as one flat array in document order: the first child of node i is i + 1, its next sibling is nodes()[i].end.
-/// Names and texts are views: into the body where it needs no unescaping, else into the tape. Both must outlive their use.
-/// A tape is meant to be used again and again: then parsing allocates nothing.
+/// A parsed document as one flat array in document order: the first child of node i is i + 1, its next sibling is
+/// nodes()[i].end. Names and texts are views: into the body where it needs no unescaping, else into the tape. Both must
+/// outlive their use. A tape is meant to be used again and again: then parsing allocates nothing.
 class JsonTape {
 public:
-    /// JSON as RFC 8259 has it: UTF-8 without a byte order mark, no lone surrogates, nothing after the value. Members may repeat here;
-    /// who looks at them refuses that.
+    /// JSON as RFC 8259 has it: UTF-8 without a byte order mark, no lone surrogates, nothing after the value. Members
+    /// may repeat here; who looks at them refuses that.
     /// **Errors**: `rejected_input`, code "body-invalid" or "body-too-large". Never quotes the body.
     Result<void> parse_json(std::string_view body, const HashLimits& limits);
 
@@ -45,7 +45,8 @@ public:
     std::span<const JsonNode> nodes() const noexcept { return nodes_; }
     const JsonNode& operator[](std::uint32_t index) const noexcept { return nodes_[index]; }
 
-    /// The member or element of node `parent` with that name or index; 0 when there is none (the root is nobody's child).
+    /// The member or element of node `parent` with that name or index; 0 when there is none (the root is nobody's
+    /// child).
     /// **Errors**: `rejected_input` when an object has the member twice.
     Result<std::uint32_t> child(std::uint32_t parent, std::string_view segment) const;
 
@@ -60,7 +61,8 @@ private:
     std::string arena_;  ///< unescaped text; reserved before use so that views into it stay
 };
 
-/// A tape for the time being, from a per-thread spare. May be nested. A tape that grew large isn't kept for the life of the thread.
+/// A tape for the time being, from a per-thread spare. May be nested. A tape that grew large isn't kept for the life of
+/// the thread.
 class TapeLease {
 public:
     TapeLease();
@@ -75,7 +77,8 @@ private:
     std::unique_ptr<JsonTape> tape_;
 };
 
-/// A scalar as text: strings as they are, numbers canonical, true and false. False for null, arrays, objects and numbers out of bounds.
+/// A scalar as text: strings as they are, numbers canonical, true and false. False for null, arrays, objects and
+/// numbers out of bounds.
 bool append_scalar(std::string& out, const JsonNode& node, const DecimalLimits& limits);
 
 std::string_view to_string(JsonKind kind) noexcept;

@@ -17,15 +17,17 @@ using Op = Expression::Op;
 constexpr std::size_t max_text_bytes = 64 * 1024;
 
 struct Value {
-    enum class Kind : std::uint8_t { null, boolean, number, text, joined, inner, headers };
+    enum class Kind : std::uint8_t { null, boolean, number, text, joined, inner, headers, parameters };
     Kind kind = Kind::null;
-    bool fixed = false;              ///< written in the expression
-    std::string text = {};           ///< boolean, number (canonical), text
+    bool fixed = false;               ///< written in the expression
+    std::string text = {};            ///< boolean, number (canonical), text
     std::vector<KeyPart> parts = {};  ///< joined
-    const JsonTape* tape = nullptr;  ///< inner: an array or object
+    const JsonTape* tape = nullptr;   ///< inner: an array or object
     std::uint32_t index = 0;
 
     bool is_null() const noexcept { return kind == Kind::null; }
+    /// Something that holds values and is none.
+    bool is_group() const noexcept { return kind == Kind::inner || kind == Kind::headers || kind == Kind::parameters; }
     bool is_text() const noexcept { return kind == Kind::text || kind == Kind::joined; }
 };
 
@@ -110,7 +112,7 @@ private:
 
     static Value boolean(bool value) { return {.kind = Value::Kind::boolean, .text = value ? "true" : "false"}; }
     static Value text(std::string value) { return {.kind = Value::Kind::text, .text = std::move(value)}; }
-    static Value text_or_null(const std::string& value) { return value.empty() ? Value{} : text(value); }
+    static Value text_or_null(std::string_view value) { return value.empty() ? Value{} : text(std::string(value)); }
 
     // ---- what a request has -----------------------------------------------------------------------------------------
 
@@ -120,9 +122,11 @@ private:
                 return json(*take(body_.document()), found, e);
             }
         } else {
-            if (e.text == "request" || e.text == "body") return request_.body.empty() ? Value{} : json(*take(body_.document()), 0, e);
+            if (e.text == "request" || e.text == "body")
+                return request_.body.empty() ? Value{} : json(*take(body_.document()), 0, e);
             if (e.text == "headers") return {.kind = Value::Kind::headers};
             if (e.text == "query") return query(e);
+            if (e.text == "parameters") return {.kind = Value::Kind::parameters};
             if (e.text == "path") return text_or_null(request_.path);
             if (e.text == "method") return text_or_null(request_.method);
         }
@@ -132,7 +136,8 @@ private:
     }
 
     Value query(const Expression& e) {
-        if (const auto parsed = query_->parse_form(request_.query, limits_); !parsed) refuse(e, "key-invalid", "can't be decoded");
+        if (const auto parsed = query_->parse_form(request_.query, limits_); !parsed)
+            refuse(e, "key-invalid", "can't be decoded");
         return json(*query_, 0, e);
     }
 
@@ -148,7 +153,8 @@ private:
             case JsonKind::string: value.kind = Value::Kind::text; break;
         }
         if (node.text_size > max_text_bytes) refuse(e, "key-invalid", "is too long");
-        if (!append_scalar(value.text, node, limits_.numbers)) refuse(e, "key-invalid", "is a number with too many digits");
+        if (!append_scalar(value.text, node, limits_.numbers))
+            refuse(e, "key-invalid", "is a number with too many digits");
         return value;
     }
 
@@ -162,6 +168,7 @@ private:
             const std::string* header = take(request_.header(e.text));
             return header != nullptr ? text(std::string(trim(*header))) : Value{};
         }
+        if (of.kind == Value::Kind::parameters) return text_or_null(request_.parameter(e.text));
         if (of.kind != Value::Kind::inner || (*of.tape)[of.index].kind != JsonKind::object) {
             refuse(e.children[0], "key-invalid", "has no members");
         }
@@ -175,7 +182,8 @@ private:
             if (e.null_safe) return {};
             refuse_null(e.children[0]);
         }
-        if (of.kind != Value::Kind::inner || (*of.tape)[of.index].kind != JsonKind::array) refuse(e.children[0], "key-invalid", "is no list");
+        if (of.kind != Value::Kind::inner || (*of.tape)[of.index].kind != JsonKind::array)
+            refuse(e.children[0], "key-invalid", "is no list");
         const std::uint32_t found = take(of.tape->child(of.index, std::to_string(e.from)));
         return found != 0 ? json(*of.tape, found, e) : Value{};
     }
@@ -185,7 +193,7 @@ private:
     std::vector<KeyPart> parts(Value value, const Expression& e) const {
         if (value.is_null()) refuse_null(e);
         if (value.kind == Value::Kind::joined) return std::move(value.parts);
-        if (value.kind == Value::Kind::inner || value.kind == Value::Kind::headers) refuse(e, "key-invalid", "is no single value");
+        if (value.is_group()) refuse(e, "key-invalid", "is no single value");
         if (!value.fixed && nebis::identify::trim(value.text).empty()) refuse(e, "key-missing", "is blank");
         return {{.text = std::move(value.text), .fixed = value.fixed}};
     }
@@ -216,7 +224,7 @@ private:
     bool equal(const Expression& e) {
         const Value a = evaluate(e.children[0]), b = evaluate(e.children[1]);
         if (a.is_null() || b.is_null()) return a.is_null() == b.is_null();
-        if (is_group(a) || is_group(b)) refuse(e, "key-invalid", "compares something that is no single value");
+        if (a.is_group() || b.is_group()) refuse(e, "key-invalid", "compares something that is no single value");
         return (a.is_text() ? b.is_text() : a.kind == b.kind) && plain_text(a) == plain_text(b);
     }
 
@@ -227,8 +235,6 @@ private:
         refuse(e, "key-invalid", "compares what has no order");
     }
 
-    static bool is_group(const Value& value) noexcept { return value.kind == Value::Kind::inner || value.kind == Value::Kind::headers; }
-
     // ---- functions --------------------------------------------------------------------------------------------------
 
     Value function(const Expression& e) {
@@ -238,14 +244,16 @@ private:
             if (e.null_safe) return {};
             refuse_null(argument);
         }
-        if (value.kind == Value::Kind::headers || (value.kind == Value::Kind::inner && e.op != Op::length && e.op != Op::is_empty)) {
+        const bool counts = value.kind == Value::Kind::inner && (e.op == Op::length || e.op == Op::is_empty);
+        if (value.is_group() && !counts) {
             refuse(argument, "key-invalid", "is no single value");
         }
         switch (e.op) {
             case Op::lower: return mapped(std::move(value), [](char c) { return nebis::identify::lower(c); });
             case Op::upper: return mapped(std::move(value), [](char c) { return nebis::identify::upper(c); });
             case Op::trim: return trimmed(std::move(value));
-            case Op::sha256: return text(to_hex(nebis::identify::sha256(take(join_key(parts(std::move(value), argument))))));
+            case Op::sha256:
+                return text(to_hex(nebis::identify::sha256(take(join_key(parts(std::move(value), argument))))));
             case Op::substring: return substring(e, value);
             case Op::length: return {.kind = Value::Kind::number, .text = std::to_string(length(value))};
             default: return boolean(length(value) == 0);
@@ -280,7 +288,8 @@ private:
         const std::string whole = plain_text(value);
         const std::size_t from = offset_of(whole, e.from);
         const std::size_t to = e.to == whole.npos ? whole.size() : offset_of(whole, e.to);
-        if (from == whole.npos || to == whole.npos) refuse(e.children[0], "key-invalid", "is too short for its substring");
+        if (from == whole.npos || to == whole.npos)
+            refuse(e.children[0], "key-invalid", "is too short for its substring");
         return text(whole.substr(from, to - from));
     }
 
@@ -299,7 +308,8 @@ private:
     TapeLease query_;
 };
 
-// ---- what can be known before any request ------------------------------------------------------------------------------
+// ---- what can be known before any request
+// ------------------------------------------------------------------------------
 
 void add_once(std::vector<std::string>& names, const std::string& name) {
     if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
@@ -321,7 +331,8 @@ bool collect_fixed(const Expression& e, std::string& fixed) {
             return false;
         case Op::conditional:
         case Op::elvis:
-            for (std::size_t i = e.op == Op::elvis ? 0 : 1; i < e.children.size(); ++i) collect_fixed(e.children[i], fixed);
+            for (std::size_t i = e.op == Op::elvis ? 0 : 1; i < e.children.size(); ++i)
+                collect_fixed(e.children[i], fixed);
             return true;
         case Op::join:
         case Op::lower:
@@ -344,7 +355,8 @@ std::optional<KeyExpression> KeyExpression::parse(std::string_view text, ParseEr
     parsed->text = text;
     collect_names(*root, parsed->roots, parsed->members);
     if (parsed->roots.empty()) {
-        error = {0, "the key expression names nothing of the request, so all requests would share one record", "name a field, as in #request.orderId"};
+        error = {0, "the key expression names nothing of the request, so all requests would share one record",
+                 "name a field, as in #request.orderId"};
         return {};
     }
     if (!collect_fixed(*root, parsed->further)) parsed->further.clear();

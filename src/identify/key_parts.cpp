@@ -50,11 +50,14 @@ Result<std::string> join_key(const std::vector<KeyPart>& parts, std::string_view
         taken = taken || !part.fixed;
         key += part.text;
         if (key.size() > max_key_bytes) {
-            return Error(ErrorKind::rejected_input, "the idempotency key is longer than " + std::to_string(max_key_bytes) + " bytes")
+            return Error(ErrorKind::rejected_input,
+                         "the idempotency key is longer than " + std::to_string(max_key_bytes) + " bytes")
                 .with_code("key-invalid");
         }
     }
-    if (!taken) return Error(ErrorKind::rejected_input, "nothing of the request went into the idempotency key").with_code("key-missing");
+    if (!taken)
+        return Error(ErrorKind::rejected_input, "nothing of the request went into the idempotency key")
+            .with_code("key-missing");
     if (!key.starts_with(framed_mark) && !is_ambiguous(parts, further)) return key;
 
     std::string framed(1, framed_mark);

@@ -12,21 +12,23 @@ namespace nebis::identify {
 namespace {
 
 /// Words that name what differs from one try to the next.
-constexpr std::array<std::string_view, 14> unstable_words{"time", "timestamp", "ts",    "date",      "now",  "nonce", "random",
-                                                          "rand", "trace",     "span", "traceid", "salt", "sign",  "signature"};
+constexpr std::array<std::string_view, 14> unstable_words{"time",    "timestamp", "ts",   "date",     "now",
+                                                          "nonce",   "random",    "rand", "trace",    "span",
+                                                          "traceid", "salt",      "sign", "signature"};
 
 /// The words of clientRequestTime, client_request_time and client-request-time, in lower case.
 std::vector<std::string> words_of(std::string_view name) {
     std::vector<std::string> words(1);
+    bool after_small = false;
     for (const char c : name) {
         const bool letter = lower(c) >= 'a' && lower(c) <= 'z';
         if (!letter) {
             words.emplace_back();
+            after_small = false;
             continue;
         }
-        const bool capital = c != lower(c);
-        const bool after_small = !words.back().empty() && capital;
-        if (after_small) words.emplace_back();
+        if (c != lower(c) && after_small) words.emplace_back();
+        after_small = c == lower(c);
         words.back().push_back(lower(c));
     }
     return words;
@@ -45,7 +47,8 @@ bool looks_unstable(std::string_view name) {
 void warn_about(std::vector<std::string>& warnings, std::string_view what, std::string_view name) {
     if (!looks_unstable(name)) return;
     std::string warning = "the key rule has the ";
-    warning.append(what).append(" \"").append(name).append("\", which looks like it changes with each retry: then nothing is ever a duplicate");
+    warning.append(what).append(" \"").append(name).append(
+        "\", which looks like it changes with each retry: then nothing is ever a duplicate");
     warnings.push_back(std::move(warning));
 }
 
@@ -66,7 +69,8 @@ std::vector<std::string> lint_key_rule(const KeyRule& rule, const std::vector<st
 
 std::string missing_key_text(const KeyRule& rule) {
     switch (rule.kind()) {
-        case KeyRule::Kind::header: return "the request lacks the header " + rule.text() + ", which carries its idempotency key";
+        case KeyRule::Kind::header:
+            return "the request lacks the header " + rule.text() + ", which carries its idempotency key";
         case KeyRule::Kind::token: return "the request lacks its one-time token (header " + rule.text() + ")";
         case KeyRule::Kind::automatic:
             return "the request has neither an Idempotency-Key header nor anything else that would identify it";

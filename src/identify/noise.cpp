@@ -20,7 +20,8 @@ Result<NoiseFilter> NoiseFilter::make(std::span<const std::string> pointers) {
         filter.paths_.push_back(std::move(*segments));
     }
     if (filter.paths_.size() > max_paths) {
-        return Error(ErrorKind::misconfigured, "more than " + std::to_string(max_paths) + " noise paths for one operation", {},
+        return Error(ErrorKind::misconfigured,
+                     "more than " + std::to_string(max_paths) + " noise paths for one operation", {},
                      "use * for a level of the path, as in /items/*/timestamp");
     }
     if (!filter.paths_.empty()) filter.root_ = ~Candidates{0} >> (max_paths - filter.paths_.size());
@@ -53,7 +54,8 @@ NoiseFilter::Step NoiseFilter::element(Candidates candidates, std::size_t depth,
 }
 
 std::span<const std::string_view> default_noise_names() noexcept {
-    static constexpr std::array<std::string_view, 6> names{"clientRequestTime", "requestTime", "timestamp", "nonce", "traceId", "requestId"};
+    static constexpr std::array<std::string_view, 6> names{"clientRequestTime", "requestTime", "timestamp", "nonce",
+                                                           "traceId",           "requestId"};
     return names;
 }
 

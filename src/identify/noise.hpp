@@ -11,8 +11,8 @@
 
 namespace nebis::identify {
 
-/// Which parts of a body don't count (S4): exact JSON pointers, where the segment "*" matches any one member or element.
-/// A field of the same name elsewhere is kept: dropping by bare name anywhere would drop business data (C03).
+/// Which parts of a body don't count (S4): exact JSON pointers, where the segment "*" matches any one member or
+/// element. A field of the same name elsewhere is kept: dropping by bare name anywhere would drop business data (C03).
 class NoiseFilter {
 public:
     /// Positions of the paths that still fit on the way down to some value: a bit for each.

@@ -14,7 +14,8 @@ Result<const std::string*> Request::header(std::string_view name) const {
     for (const Header& header : headers) {
         if (!identify::equal_ignoring_case(header.name, name)) continue;
         if (found != nullptr) {
-            return Error(ErrorKind::rejected_input, "the header " + std::string(name) + " is there more than once").with_code("key-invalid");
+            return Error(ErrorKind::rejected_input, "the header " + std::string(name) + " is there more than once")
+                .with_code("key-invalid");
         }
         found = &header.value;
     }

@@ -47,9 +47,14 @@ bool are_parameters(std::string_view rest) {
         if (rest.front() != ';') return false;
         rest.remove_prefix(1);
         while (rest.starts_with(' ')) rest.remove_prefix(1);
-        if (rest.empty() || !((is_alpha(rest.front()) && rest.front() == lower(rest.front())) || rest.front() == '*')) return false;
-        const auto in_name = [](char c) { return (is_alpha(c) && c == lower(c)) || is_digit(c) || std::string_view("_-.*").find(c) != std::string_view::npos; };
-        rest.remove_prefix(static_cast<std::size_t>(std::find_if_not(rest.begin(), rest.end(), in_name) - rest.begin()));
+        if (rest.empty() || !((is_alpha(rest.front()) && rest.front() == lower(rest.front())) || rest.front() == '*'))
+            return false;
+        const auto in_name = [](char c) {
+            return (is_alpha(c) && c == lower(c)) || is_digit(c) ||
+                   std::string_view("_-.*").find(c) != std::string_view::npos;
+        };
+        rest.remove_prefix(
+            static_cast<std::size_t>(std::find_if_not(rest.begin(), rest.end(), in_name) - rest.begin()));
         if (!rest.starts_with('=')) continue;
         rest.remove_prefix(1);
         std::string ignored;
@@ -86,7 +91,8 @@ Result<std::string> parse_bare(std::string_view value, bool strict) {
 Result<std::string> parse_key_field(std::string_view value, bool strict, KeyLength length) {
     value = trim_field(value);
     if (value.empty()) return bad_key("is empty");
-    if (!std::all_of(value.begin(), value.end(), is_printable)) return bad_key("has a character outside printable ASCII");
+    if (!std::all_of(value.begin(), value.end(), is_printable))
+        return bad_key("has a character outside printable ASCII");
     auto key = value.front() == '"' ? parse_quoted(value, strict) : parse_bare(value, strict);
     if (!key) return key;
     if (trim(*key).empty()) return bad_key("is blank");

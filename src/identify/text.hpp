@@ -12,7 +12,8 @@ constexpr char upper(char c) noexcept { return c >= 'a' && c <= 'z' ? static_cas
 constexpr bool is_blank(char c) noexcept { return c == ' ' || (c >= '\t' && c <= '\r'); }
 
 constexpr bool equal_ignoring_case(std::string_view a, std::string_view b) noexcept {
-    return a.size() == b.size() && std::equal(a.begin(), a.end(), b.begin(), [](char x, char y) { return lower(x) == lower(y); });
+    return a.size() == b.size() &&
+           std::equal(a.begin(), a.end(), b.begin(), [](char x, char y) { return lower(x) == lower(y); });
 }
 
 constexpr std::string_view trim(std::string_view text) noexcept {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A token is the base64url of:  version (1 byte) · length of the key id (1) · key id · expiry in ms since the epoch (8, big endian) ·
-// random id (16) · binding (16) · HMAC-SHA-256 of all before (32). The binding is a keyed hash of operation, tenant and principal, apart from
-// the signature so that somebody else's good token can be told from a forged one, and keyed so that nobody reads the caller out of it.
+// A token is the base64url of:  version (1 byte) · length of the key id (1) · key id · expiry in ms since the epoch (8,
+// big endian) · random id (16) · binding (16) · HMAC-SHA-256 of all before (32). The binding is a keyed hash of
+// operation, tenant and principal, apart from the signature so that somebody else's good token can be told from a
+// forged one, and keyed so that nobody reads the caller out of it.
 #include "nebis/token.hpp"
 
 #include "identify/digest.hpp"
@@ -25,7 +26,9 @@ constexpr std::size_t max_key_id = 16;
 constexpr std::size_t min_secret = 32;
 constexpr std::size_t max_token_text = 256;
 
-Error token_error(const char* code, const char* message) { return Error(ErrorKind::rejected_input, message).with_code(code); }
+Error token_error(const char* code, const char* message) {
+    return Error(ErrorKind::rejected_input, message).with_code(code);
+}
 Error bad_keys(std::string message, std::string hint = {}) {
     return Error(ErrorKind::misconfigured, "one-time tokens: " + std::move(message), {}, std::move(hint));
 }
@@ -44,11 +47,14 @@ std::string keyed_hash(const TokenKey& key, std::string_view use, std::initializ
     return std::string(as_text(hmac_sha256(key.secret, framed)));
 }
 
-std::string binding(const TokenKey& key, std::string_view operation, std::string_view principal, std::string_view tenant) {
+std::string binding(const TokenKey& key, std::string_view operation, std::string_view principal,
+                    std::string_view tenant) {
     return keyed_hash(key, "nebis token binding", {operation, tenant, principal}).substr(0, binding_size);
 }
 
-std::string signature(const TokenKey& key, std::string_view signed_part) { return keyed_hash(key, "nebis token", {signed_part}); }
+std::string signature(const TokenKey& key, std::string_view signed_part) {
+    return keyed_hash(key, "nebis token", {signed_part});
+}
 
 std::int64_t to_millis(TokenService::Clock::time_point time) noexcept {
     return std::chrono::duration_cast<std::chrono::milliseconds>(time.time_since_epoch()).count();
@@ -88,7 +94,8 @@ Result<std::shared_ptr<const TokenService>> TokenService::make(TokenKeys keys, O
     for (auto key = keys.keys.begin(); key != keys.keys.end(); ++key) {
         if (!is_key_id(key->id)) return bad_keys("a key id is not 1 to 16 letters, digits, _ or -");
         if (key->secret.size() < min_secret) {
-            return bad_keys("the secret of key " + key->id + " has fewer than 32 bytes", "make one with: openssl rand -base64 48");
+            return bad_keys("the secret of key " + key->id + " has fewer than 32 bytes",
+                            "make one with: openssl rand -base64 48");
         }
         if (std::any_of(keys.keys.begin(), key, [&](const TokenKey& other) { return other.id == key->id; })) {
             return bad_keys("the key id " + key->id + " is there twice");
@@ -103,11 +110,13 @@ Result<std::shared_ptr<const TokenService>> TokenService::make(TokenKeys keys, O
 }
 
 const TokenKey* TokenService::find(std::string_view id) const noexcept {
-    const auto key = std::find_if(keys_.keys.begin(), keys_.keys.end(), [id](const TokenKey& one) { return one.id == id; });
+    const auto key =
+        std::find_if(keys_.keys.begin(), keys_.keys.end(), [id](const TokenKey& one) { return one.id == id; });
     return key != keys_.keys.end() ? &*key : nullptr;
 }
 
-Result<std::string> TokenService::create(std::string_view operation, std::string_view principal, std::string_view tenant) const {
+Result<std::string> TokenService::create(std::string_view operation, std::string_view principal,
+                                         std::string_view tenant) const {
     const TokenKey& key = *find(keys_.current);
     std::array<unsigned char, id_size> id{};
     if (!options_.fill_random(id)) return Error(ErrorKind::unavailable, "the random generator gives nothing now");
@@ -130,14 +139,16 @@ Result<std::string> TokenService::verify(std::string_view token, std::string_vie
         return token_error("token-unknown", "this is no one-time token of ours");
     }
     const TokenKey* key = find(parsed.key_id);
-    if (key == nullptr) return token_error("token-unknown", "the one-time token was signed with a key that is not in use");
+    if (key == nullptr)
+        return token_error("token-unknown", "the one-time token was signed with a key that is not in use");
     if (!constant_time_equal(parsed.mac, signature(*key, parsed.signed_part))) {
         return token_error("token-forged", "the one-time token's signature doesn't fit");
     }
     if (!constant_time_equal(parsed.binding, binding(*key, operation, principal, tenant))) {
         return token_error("token-foreign", "the one-time token was made for another operation or another caller");
     }
-    if (to_millis(options_.now()) >= parsed.expiry) return token_error("token-expired", "the one-time token has expired");
+    if (to_millis(options_.now()) >= parsed.expiry)
+        return token_error("token-expired", "the one-time token has expired");
     return to_base64url(parsed.id);
 }
 

@@ -20,10 +20,11 @@ bool is_clean_part(std::string_view text) noexcept { return is_clean(text) && te
 
 }  // namespace
 
-std::string make_trace_id(std::string_view tenant, std::string_view principal, std::string_view operation, std::string_view key) {
+std::string make_trace_id(std::string_view tenant, std::string_view principal, std::string_view operation,
+                          std::string_view key) {
     const std::size_t size = tenant.size() + principal.size() + operation.size() + key.size() + 3;
-    if (size <= max_trace_id && is_clean_part(tenant) && is_clean_part(principal) && is_clean_part(operation) && is_clean(key) &&
-        !tenant.starts_with(hashed_tag) && !key.starts_with(hashed_tag)) {
+    if (size <= max_trace_id && is_clean_part(tenant) && is_clean_part(principal) && is_clean_part(operation) &&
+        is_clean(key) && !tenant.starts_with(hashed_tag) && !key.starts_with(hashed_tag)) {
         std::string id;
         id.reserve(size);
         id.append(tenant).push_back(separator);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The stable words for the enumerators of the public headers. They reach metrics, logs and problem types: never change one.
+// The stable words for the enumerators of the public headers. They reach metrics, logs and problem types: never change
+// one.
 #include "nebis/answer.hpp"
 #include "nebis/error.hpp"
 #include "nebis/store.hpp"
