@@ -55,7 +55,8 @@ Result<std::shared_ptr<Core>> Core::make(Engine::Parts parts) {
     config::LoadOptions load;
     if (parts.options.use_environment) load.environment = config::process_environment();
     load.sets = parts.options.sets;
-    load.drivers = &parts.drivers;
+    // Parts given by hand stand for the default store and lock, whatever the defaults name.
+    load.drivers = parts.store ? nullptr : &parts.drivers;
     auto settings = config::load_text(parts.configuration, "configuration", load);
     if (!settings) return std::move(settings).error();
     return make(std::move(parts), *std::move(settings));

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "nebis/starter.hpp"
+
+#include "nebis/engine.hpp"
+#include "nebis/local.hpp"
+#include "nebis/memory.hpp"
+#include "nebis/sqlite.hpp"
+
+#include <utility>
+
+namespace nebis {
+
+Drivers standard_drivers() {
+    Drivers drivers;
+    memory::add_to(drivers);
+    sqlite::add_to(drivers);
+    local::add_to(drivers);
+    return drivers;
+}
+
+Result<Engine> Engine::open(const std::string& file, OpenOptions options) {
+    return open(file, standard_drivers(), std::move(options));
+}
+
+}  // namespace nebis
