@@ -253,6 +253,7 @@ Action RequestMachine::acquired(Millis now, std::uint64_t version) {
 // -----------------------------------------------------------------------------------
 
 Action RequestMachine::handled(const Event& event) {
+    if (unprotected_ || rules_->mode == Mode::mark) finish_status_ = event.result;  // told, though nothing is written
     if (unprotected_) return answer(event.not_started ? Verdict::unavailable : Verdict::fresh);
     if (event.not_started) {
         ran_ = false;
@@ -325,6 +326,7 @@ Action RequestMachine::atomic_ended(const Event& event) {
             keep_ = is_terminal(event.result);
             return answer(Verdict::fresh);
         case Kind::rolled_back:
+            finish_status_ = event.result;
             if (rules_->claim_inside) return answer(event.not_started ? Verdict::unavailable : Verdict::fresh);
             if (event.not_started) return give_back(event.now);
             return finish(event.now, event.result, Verdict::fresh);
@@ -615,7 +617,7 @@ Action RequestMachine::wait(State next, Millis until) {
 }
 
 Action RequestMachine::back_off(State next, Millis now) {
-    ++tries_;
+    if (tries_ < 255) ++tries_;
     const Millis pause = std::clamp<Millis>(back_off_, 1, rules_->retry_max);
     back_off_ = std::min(pause * 2, rules_->retry_max);
     return wait(next, now + pause);
