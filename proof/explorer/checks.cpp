@@ -30,9 +30,8 @@ void World::check_answer(const Config& config, int who, const Action& action) {
             }
             if (request.unprotected || !is_terminal(status)) return;
             if (status == RecordStatus::success && !request.acted) blame("I2: success was answered without an effect");
+            if (config.rules.mode == Mode::mark) return;  // nothing is kept that a replay could be equal with
             if (!action.recorded) return;  // the true answer, not promised to be the one that replays give
-            // Modes without a row of their own answer keep nothing to be equal with.
-            if (config.rules.mode == Mode::mark) return;
             response = static_cast<std::uint8_t>(request.machine.version());
             generation = request.generation;
             hash = request.hash;
@@ -87,12 +86,14 @@ void World::check_start(const Config& config, int who) {
         blame("I8: a handler starts without a living lease of its own");
 }
 
-void World::check_step(const Config& config, const Move& move, const World& before) {
-    const Row& was = before.store_.row;
+void World::check_step(const Config& config, const Move& move, const Before& before) {
+    const Row& was = before.row;
     const Row& is = store_.row;
     const bool purge = move.kind == Kind::purge_deletes;
-    if (is.exists && (!was.exists || is.version != was.version) && is.version <= before.store_.last_version)
-        blame("I5: a version did not grow");
+    if (is.exists && (!was.exists || is.version != was.version)) {
+        if (is.version <= greatest_version_) blame("I5: a version did not grow");
+        greatest_version_ = std::max(greatest_version_, is.version);
+    }
     if (was.exists && is_final(was.status) && !was.expired(now_) && !purge) {
         const bool taken_over = was.status == RecordStatus::fail && is.exists && is.version != was.version;
         const bool given_back = was.status == RecordStatus::marked && is.exists && is.version == was.version &&
@@ -103,8 +104,8 @@ void World::check_step(const Config& config, const Move& move, const World& befo
             blame(is_terminal(was.status) ? "I6: a terminal state was changed" : "I6: a final state was changed");
     }
     if (config.budget.gate > 0 &&
-        (before.gate_.owner != gate_.owner || before.gate_.cached.exists != gate_.cached.exists))
-        snapshot_ = before.gate_;
+        (before.gate.owner != gate_.owner || before.gate.cached.exists != gate_.cached.exists))
+        snapshot_ = before.gate;
 }
 
 std::string_view World::end_violation(const Config& config) const {
@@ -200,7 +201,8 @@ Digest World::digest(const Config& config) const {
     }
     sum.take(
         pack(left_.ticks, left_.lost, left_.kill, left_.recover, left_.gate, left_.fail, left_.reject, left_.doubt));
-    sum.take(pack(left_.settle, left_.purge, left_.abandon, left_.renew, left_.clean, barred_, stale_));
+    sum.take(
+        pack(left_.settle, left_.purge, left_.abandon, left_.renew, left_.clean, barred_, stale_, greatest_version_));
     sum.take(
         pack(operator_step_, operator_version_, operator_happened_, purge_step_, purge_version_, purged_generation_));
     for (std::size_t i = 0; i < effects_.size(); i += 2)

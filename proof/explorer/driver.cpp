@@ -39,7 +39,7 @@ void World::carry_out(const Config& config, int who, Action action) {
             case Action::Kind::wait:
                 request.phase = Phase::waiting;
                 request.until = static_cast<Tick>(action.until);
-                request.wakes = !request.answered;
+                request.wakes = request.machine.state_name() == "waiting";
                 return;
             case Action::Kind::run:
                 request.phase = Phase::queued;
@@ -137,8 +137,10 @@ void World::arrive(const Config& config, int who, const Asked& asked, Reply* rep
                            .hash = found.hash,
                            .response = found.response,
                            .generation = found.generation};
-                if (!stale_ && (found.generation <= purged_generation_ ||
-                                (store_.row.exists && store_.row.generation != found.generation)))
+                // A gate that forgets the operator's lock between A and C may serve the old answer until C.
+                const bool may_lag = stale_ || (purge_step_ < 3 && left_.gate < config.budget.gate);
+                if (!may_lag && (found.generation <= purged_generation_ ||
+                                 (store_.row.exists && store_.row.generation != found.generation)))
                     blame("Z34: the cache answers for a record that has been purged or begun anew");
             }
             break;
@@ -189,6 +191,7 @@ void World::store_call(const Config& config, int who, const Asked& asked, Reply&
     }
     if (asked.call == Call::find) {
         show(who, store_.row, out);
+        if (config.flaw == Flaw::forgets_own_insert) out.ours = false;
         out.kind = Event::Kind::found;
         return;
     }

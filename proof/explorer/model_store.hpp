@@ -41,8 +41,6 @@ enum class Flaw : std::uint8_t {
     settles_without_proof,
     settles_without_version,
     calls_doubt_a_failure,
-    runs_when_read_back_fails,
-    answers_before_asking,
     hook_forgets_reference,
 };
 

@@ -95,7 +95,10 @@ void World::call_moves(const Config& config, int who, std::vector<Move>& out) co
                 add(Kind::no_reply);
             break;
         case Phase::waiting:
-            if (now_ >= request.until || request.wakes) add(Kind::timer);
+            if (now_ >= request.until)
+                add(Kind::timer);
+            else if (request.wakes)
+                add(Kind::wakes_early);
             break;
         default: break;
     }

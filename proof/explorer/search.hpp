@@ -60,6 +60,7 @@ private:
 
 struct Limits {
     std::size_t states = 5'000'000;
+    bool deepest = false;  ///< give the trace to the state found last, too: how did it get so far?
     bool liveness = true;  ///< prove that from every state an end can be reached without any further fault
 };
 
@@ -122,6 +123,7 @@ public:
         }
         out.states = visited_.size();
         out.ends = liveness.ends();
+        if (bad < 0 && limits_.deepest) bad = static_cast<std::int64_t>(visited_.size()) - 1;
         if (bad >= 0) out.trace = trace(static_cast<std::uint32_t>(bad));
         out.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
         return out;

@@ -53,6 +53,7 @@ std::string World::describe(const Config& config, const Move& move) const {
         case Kind::arrive: return who + "'s " + asked + " is carried out";
         case Kind::deliver: return who + " hears the reply" + (asked == "nothing" ? "" : " to its " + asked);
         case Kind::timer: return who + " wakes up";
+        case Kind::wakes_early: return who + " looks again";
         case Kind::handler_starts: return who + "'s handler starts";
         case Kind::effect: return who + "'s effect happens";
         case Kind::ends_done: return who + "'s handler returns";

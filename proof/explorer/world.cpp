@@ -10,7 +10,7 @@ using Kind = Move::Kind;
 protocol::Rules small_rules(Mode mode) {
     protocol::Rules rules;
     rules.mode = mode;
-    rules.lease = 3 * tick;
+    rules.lease = 2 * tick;
     rules.margin = tick;
     rules.wait = 3 * tick;
     rules.enter_budget = tick;
@@ -30,7 +30,7 @@ World::World(const Config& config) : left_(config.budget) {
 }
 
 void World::apply(const Config& config, const Move& move) {
-    const World before = *this;
+    const Before before{store_.row, gate_};
     if (move.kind < Kind::locks_row || (move.kind >= Kind::resolver_knows && move.kind <= Kind::renew))
         request_move(config, move);
     else if (move.kind < Kind::resolver_knows)
@@ -62,7 +62,8 @@ void World::request_move(const Config& config, const Move& move) {
             request.reply = {};
             return feed(config, who, event);
         }
-        case Kind::timer: return feed(config, who, {.kind = Event::Kind::timer, .now = now_});
+        case Kind::timer:
+        case Kind::wakes_early: return feed(config, who, {.kind = Event::Kind::timer, .now = now_});
         case Kind::handler_starts:
             if (!request.unprotected && config.rules.mode != Mode::mark && now_ >= request.machine.lease_end() &&
                 config.flaw != Flaw::starts_without_lease)
@@ -322,11 +323,7 @@ void World::world_move(const Config& config, const Move& move) {
         }
         case Kind::purge_frees:
             purge_step_ = 3;
-            gate_.cached = {};
-            if (gate_.owner == operators) {
-                gate_.owner = nobody;
-                gate_.lock_end = 0;
-            }
+            gate_ = {};
             return;
         case Kind::coordinator_gives_up: requests_[move.who].coordinated = Request::Coordinated::rolled_back; return;
         default: return;

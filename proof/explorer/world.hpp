@@ -48,7 +48,7 @@ struct Config {
     bool exact = true;  ///< effects ≤ 1 for a key; else (retry) ≤ 1 + take-overs
 };
 
-/// The rules every configuration starts from: a lease of three ticks, budgets of one.
+/// The rules every configuration starts from: a lease of two ticks, budgets of one.
 protocol::Rules small_rules(Mode mode);
 
 struct Move {
@@ -57,6 +57,7 @@ struct Move {
         arrive,   ///< the store, gate or coordinator carries out what was asked
         deliver,  ///< the reply reaches the request
         timer,
+        wakes_early,  ///< a waiting duplicate looks again: something may have changed
         handler_starts,
         effect,
         ends_done,
@@ -235,7 +236,11 @@ private:
     void blame(const char* what) {
         if (!violation_) violation_ = what;
     }
-    void check_step(const Config& config, const Move& move, const World& before);
+    struct Before {
+        Row row;
+        ModelGate gate;
+    };
+    void check_step(const Config& config, const Move& move, const Before& before);
     void check_answer(const Config& config, int who, const protocol::Action& action);
     void check_start(const Config& config, int who);
 
@@ -253,7 +258,8 @@ private:
     std::uint8_t operator_step_ = 0, operator_version_ = 0;
     bool operator_happened_ = false;
     std::uint8_t purge_step_ = 0, purge_version_ = 0, purged_generation_ = 0;
-    bool stale_ = false;  ///< a snapshot came back
+    std::uint8_t greatest_version_ = 0;  ///< ever seen in the row
+    bool stale_ = false;                 ///< a snapshot came back
     const char* violation_ = nullptr;
 };
 
