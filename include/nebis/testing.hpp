@@ -31,8 +31,8 @@ public:
     explicit VirtualClock(StoreMillis start = 1'700'000'000'000) : now_(std::make_shared<std::atomic<StoreMillis>>(start)) {}
 
     StoreMillis now() const noexcept { return now_->load(); }
-    void advance(std::chrono::milliseconds by) noexcept { now_->fetch_add(by.count()); }
-    void set(StoreMillis to) noexcept { now_->store(to); }
+    void advance(std::chrono::milliseconds by) const noexcept { now_->fetch_add(by.count()); }
+    void set(StoreMillis to) const noexcept { now_->store(to); }
     StoreMillis operator()() const noexcept { return now(); }  ///< so that it is an option `clock` itself
 
 private:
