@@ -111,6 +111,24 @@ std::vector<Task> sound_tasks(bool share) {
     return tasks;
 }
 
+std::vector<ArticleTask> article_tasks() {
+    using Charge = ArticleConfig::Charge;
+    const auto twice = Charge::double_effect;
+    return {
+        {{.name = "article: requestId from the key, no fault", .requests = 3, .derived_ids = true, .charge = twice}},
+        {{.name = "article: requestId from the key, FAIL over SUCCESS",
+          .derived_ids = true,
+          .charge = Charge::success_overwritten}},
+        {{.name = "article: the lock vanishes", .requests = 3, .lock_vanishes = 1, .charge = twice}},
+        {{.name = "article: the lock vanishes, FAIL over SUCCESS",
+          .lock_vanishes = 1,
+          .charge = Charge::success_overwritten}},
+        {{.name = "article: the update to SUCCESS fails", .update_fails = 1, .charge = twice}},
+        {{.name = "article: recovery while the owner is slow", .recovers = 1, .charge = twice}},
+        {{.name = "article: 4 requests, unique ids, nothing befalls it", .requests = 4}, false},
+    };
+}
+
 std::vector<Task> broken_tasks() {
     std::vector<Task> tasks;
     const auto add = [&](Flaw flaw, std::string_view why, Config config) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "article.hpp"
 #include "world.hpp"
 
 #include <vector>
@@ -18,5 +19,13 @@ struct Task {
 std::vector<Task> sound_tasks(bool share);
 /// The protocol with one rule broken: every one must be convicted.
 std::vector<Task> broken_tasks();
+
+struct ArticleTask {
+    ArticleConfig config;
+    bool convict = true;
+};
+/// The article's own algorithm: convicted of a double effect and of SUCCESS overwritten by FAIL, once even without any
+/// fault. Where nothing befalls it, it is safe, and the explorer has to say that too.
+std::vector<ArticleTask> article_tasks();
 
 }  // namespace nebis::explore

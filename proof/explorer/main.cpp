@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <cstdio>
+#include <functional>
 #include <mutex>
 #include <thread>
 
@@ -34,30 +35,55 @@ int main(int argc, char** argv) {
     app.add_flag("!--no-broken", broken, "leave the broken variants out");
     CLI11_PARSE(app, argc, argv);
 
-    std::vector<Task> tasks = sound_tasks(share);
-    if (broken)
-        for (const Task& task : broken_tasks()) tasks.push_back(task);
+    // One list of things to run, each with what is expected of it.
+    struct Entry {
+        std::string_view name;
+        bool convict;
+        std::function<Outcome()> run;
+    };
+    const Limits limits{.states = limit, .deepest = deepest};
+    const std::vector<Task> sound = sound_tasks(share), flawed = broken_tasks();
+    const std::vector<ArticleTask> articles = article_tasks();
+    std::vector<Entry> entries;
+    const auto enlist = [&](const Task& task) {
+        entries.push_back(
+            {task.config.name, task.convict, [&] { return Search<World, Config, Move>(task.config, limits).run(); }});
+    };
+    if (broken) {
+        for (const ArticleTask& task : articles)
+            entries.push_back({task.config.name, task.convict, [&] {
+                                   return Search<ArticleWorld, ArticleConfig, ArticleMove>(task.config, limits).run();
+                               }});
+        for (const Task& task : flawed) enlist(task);
+    }
+    for (const Task& task : sound) enlist(task);
+
     std::atomic<std::size_t> next = 0;
     std::mutex printing;
-    std::size_t states = 0, transitions = 0;
-    bool good = true;
+    std::size_t states = 0, transitions = 0, safe = 0, convicted = 0, wrong = 0;
     const auto work = [&] {
-        for (std::size_t at = next++; at < tasks.size(); at = next++) {
-            const Task& task = tasks[at];
-            if (!only.empty() && task.config.name.find(only) == std::string_view::npos) continue;
-            const Outcome outcome =
-                Search<World, Config, Move>(task.config, {.states = limit, .deepest = deepest}).run();
+        for (std::size_t at = next++; at < entries.size(); at = next++) {
+            const Entry& entry = entries[at];
+            if (!only.empty() && entry.name.find(only) == std::string_view::npos) continue;
+            const Outcome outcome = entry.run();
             const bool guilty = !outcome.violation.empty();
-            const bool right = guilty == task.convict && (guilty || outcome.complete);
             const std::lock_guard lock(printing);
             states += outcome.states;
             transitions += outcome.transitions;
-            good = good && right;
-            std::printf("%-64s %9zu states %10zu transitions depth %3zu %6.1f s  %s\n", task.config.name.data(),
-                        outcome.states, outcome.transitions, outcome.depth, outcome.seconds,
-                        guilty ? (task.convict ? "convicted" : "VIOLATION")
-                               : (task.convict ? "NOT CONVICTED" : (outcome.complete ? "safe" : "INCOMPLETE")));
-            if (deepest || (guilty && (!task.convict || traces))) print_trace(outcome);
+            const char* result = "safe";
+            if (guilty && entry.convict) {
+                ++convicted;
+                result = "convicted";
+            } else if (guilty || entry.convict || !outcome.complete) {
+                ++wrong;
+                result = guilty ? "VIOLATION" : entry.convict ? "NOT CONVICTED" : "INCOMPLETE";
+            } else {
+                ++safe;
+            }
+            std::printf("%-60s %9zu states %10zu transitions  depth %3zu %6.1f s  %s%s\n", entry.name.data(),
+                        outcome.states, outcome.transitions, outcome.depth, outcome.seconds, result,
+                        guilty && entry.convict ? (": " + outcome.violation).c_str() : "");
+            if (deepest || (guilty && (!entry.convict || traces))) print_trace(outcome);
             std::fflush(stdout);
         }
     };
@@ -65,6 +91,7 @@ int main(int argc, char** argv) {
     for (unsigned i = 1; i < threads; ++i) workers.emplace_back(work);
     work();
     workers.clear();
-    std::printf("total: states=%zu transitions=%zu result=%s\n", states, transitions, good ? "ok" : "FAILED");
-    return good ? 0 : 1;
+    std::printf("explored states=%zu transitions=%zu safe=%zu convicted=%zu wrong=%zu\n", states, transitions, safe,
+                convicted, wrong);
+    return wrong == 0 && safe + convicted > 0 ? 0 : 1;
 }
