@@ -148,6 +148,13 @@ Response Exchange::State::keep(Response reply) {
     throw OutcomeUnknown("the handler answered that the outcome is unknown");
 }
 
+Response problem_for(const Error& error, const Presentation& presentation, std::string_view request_id) {
+    Problem problem{
+        .word = word_for(error), .detail = error.message(), .request_id = std::string(sane_request_id(request_id))};
+    if (retryable(problem.word)) problem.retry_after = seconds(std::chrono::milliseconds(0), presentation);
+    return problem_response(problem, presentation);
+}
+
 Exchange::Exchange(std::shared_ptr<const Presentation> presentation)
     : state_(std::make_shared<State>(State{std::move(presentation), {}, {}, false})) {}
 

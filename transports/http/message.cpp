@@ -2,6 +2,8 @@
 #include "message.hpp"
 
 #include "headers.hpp"
+#include "nebis/http.hpp"
+#include "problems.hpp"
 
 #include <algorithm>
 #include <array>
@@ -162,6 +164,26 @@ std::variant<HeadFacts, Fault> check_head(const Head& head) {
         return bad("the request target and the Host header name different hosts");
     facts.target = std::move(*target);
     return facts;
+}
+
+Result<Request> request_from(std::string_view method, std::string_view target, unsigned version,
+                             std::vector<Header> headers, std::string body) {
+    auto checked = check_head({method, target, version, &headers});
+    if (auto* fault = std::get_if<Fault>(&checked)) {
+        const auto& type = problem_type(fault->word);
+        auto detail = fault->detail.empty() ? std::string(type.meaning) : std::move(fault->detail);
+        return Error(ErrorKind::rejected_input, std::move(detail)).with_code(std::string(fault->word));
+    }
+    auto& facts = std::get<HeadFacts>(checked);
+    Request request;
+    request.method = std::string(method);
+    request.path = std::move(facts.target.path);
+    request.query = std::move(facts.target.query);
+    request.content_type = std::move(facts.content_type);
+    request.body = std::move(body);
+    if (const auto* id = find_header(headers, "X-Request-Id")) request.request_id = sane_request_id(id->value);
+    request.headers = std::move(headers);
+    return request;
 }
 
 bool has_body(int status, std::string_view method) noexcept {

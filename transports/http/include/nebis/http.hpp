@@ -87,6 +87,17 @@ private:
     std::shared_ptr<State> state_;
 };
 
+/// A request from the parts that any HTTP parser has, held to the same rules as the server's own: one Host, one
+/// unambiguous path, framing that nobody reads in two ways. `version` is 10 or 11. `request_id` is taken from
+/// X-Request-Id if it is harmless.
+/// **Errors**: `rejected_input`; its code is the word of the problem type. Nothing is known of the caller: set
+/// `principal` yourself.
+Result<Request> request_from(std::string_view method, std::string_view target, unsigned version,
+                             std::vector<Header> headers, std::string body);
+
+/// The problem response for an error, of `request_from` say.
+Response problem_for(const Error& error, const Presentation& presentation, std::string_view request_id = {});
+
 /// How a server listens and what it bounds. What is left unset is the configuration's (`http.*`), then the default of
 /// the table of settings.
 struct ServerOptions {
