@@ -16,22 +16,24 @@ public:
     void add(const std::string& suite, const std::string& driver, const CaseResult& result) {
         auto& rows = suites_[suite];
         rows.drivers.insert(driver);
-        rows.cells[result.name][driver] = !result.broken.empty() ? "BROKEN" : result.not_asked.empty() ? "kept" : result.not_asked;
+        rows.cells[result.name][driver] = !result.broken.empty() ? "BROKEN" : result.not_asked.empty() ? "kept" : "not asked";
+        if (!result.not_asked.empty()) rows.reasons.insert(driver + " was not asked: " + result.not_asked);
     }
 
     void TearDown() override {
         for (const auto& [suite, rows] : suites_) {
             std::printf("\n%-48s", suite.c_str());
-            for (const auto& driver : rows.drivers) std::printf("  %-14s", driver.c_str());
+            for (const auto& driver : rows.drivers) std::printf("  %s", driver.c_str());
             std::printf("\n");
             for (const auto& [name, cells] : rows.cells) {
                 std::printf("%-48s", name.c_str());
                 for (const auto& driver : rows.drivers) {
                     const auto at = cells.find(driver);
-                    std::printf("  %-14s", at == cells.end() ? "" : at->second.c_str());
+                    std::printf("  %-*s", static_cast<int>(driver.size()), at == cells.end() ? "" : at->second.c_str());
                 }
                 std::printf("\n");
             }
+            for (const auto& reason : rows.reasons) std::printf("%s\n", reason.c_str());
         }
     }
 
@@ -39,6 +41,7 @@ private:
     struct Rows {
         std::set<std::string> drivers;
         std::map<std::string, std::map<std::string, std::string>> cells;
+        std::set<std::string> reasons;
     };
     std::map<std::string, Rows> suites_;
 };

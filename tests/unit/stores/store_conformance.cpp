@@ -25,7 +25,8 @@ nebis::conformance::StoreFixture memory_with(const VirtualClock& clock) {
 /// Each store in a file of its own; `another` opens that file once more, as another process would.
 class Files {
 public:
-    explicit Files(std::function<nebis::StoreMillis()> clock) : clock_(std::move(clock)) {}
+    Files(nebis::sqlite::Synchronous synchronous, std::function<nebis::StoreMillis()> clock)
+        : synchronous_(synchronous), clock_(std::move(clock)) {}
 
     std::shared_ptr<nebis::Store> make() {
         const std::string path = folder_.file("s" + std::to_string(++made_) + ".db");
@@ -40,17 +41,19 @@ private:
         nebis::sqlite::Options options;
         options.path = path;
         options.create_schema = true;
+        options.synchronous = synchronous_;
         options.clock = clock_;
         return nebis::sqlite::store(std::move(options));
     }
     nebis::test::TemporaryFolder folder_;
+    nebis::sqlite::Synchronous synchronous_;
     std::function<nebis::StoreMillis()> clock_;
     std::map<nebis::Store*, std::string> paths_;
     int made_ = 0;
 };
 
-nebis::conformance::StoreFixture sqlite_with(std::function<nebis::StoreMillis()> clock) {
-    const auto files = std::make_shared<Files>(std::move(clock));
+nebis::conformance::StoreFixture sqlite_with(nebis::sqlite::Synchronous synchronous, std::function<nebis::StoreMillis()> clock) {
+    const auto files = std::make_shared<Files>(synchronous, std::move(clock));
     nebis::conformance::StoreFixture fixture;
     fixture.make = [files] { return files->make(); };
     fixture.another = [files](const std::shared_ptr<nebis::Store>& store) { return files->another(store); };
@@ -63,10 +66,10 @@ bool register_all() {
     register_store("memory_real_time", {.make = [] { return nebis::memory::store(); }});
 
     const VirtualClock clock;
-    auto sqlite = sqlite_with(clock);
+    auto sqlite = sqlite_with(nebis::sqlite::Synchronous::normal, clock);
     sqlite.advance = [clock](milliseconds by) { clock.advance(by); };
     register_store("sqlite", std::move(sqlite));
-    return register_store("sqlite_real_time", sqlite_with({}));
+    return register_store("sqlite_real_time", sqlite_with(nebis::sqlite::Synchronous::full, {}));
 }
 
 const bool registered = register_all();
