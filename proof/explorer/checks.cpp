@@ -118,7 +118,9 @@ std::string_view World::end_violation(const Config& config) const {
         const bool live = row.exists && row.owner == who &&
                           (row.status == RecordStatus::processing || row.status == RecordStatus::unknown ||
                            row.status == RecordStatus::marked);
-        if (live && request.told_nothing) return "a claim stays behind although its caller was told that nothing ran";
+        const bool window = row.status == RecordStatus::marked && request.ran;  // stands, even after a failure
+        if (live && request.told_nothing && !window)
+            return "a claim stays behind although its caller was told that nothing ran";
         if (live && row.status == RecordStatus::unknown && !request.hit)
             return "I11: UNKNOWN, although nothing befell the attempt";
     }
