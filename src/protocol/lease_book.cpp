@@ -15,7 +15,12 @@ LeaseBook::Slot LeaseBook::add(Millis sent, const Terms& terms, void* tag) {
         free_.pop_back();
     }
     Entry& entry = entries_[slot];
-    entry = Entry{terms, sent, sent, sent + terms.lease - terms.margin, tag, true, false, false};
+    entry = Entry{};
+    entry.terms = terms;
+    entry.first = entry.sent = sent;
+    entry.end = sent + terms.lease - terms.margin;
+    entry.tag = tag;
+    entry.used = true;
     return slot;
 }
 
@@ -43,8 +48,8 @@ void LeaseBook::collect_due(Millis now, std::vector<Due>& out) {
 
 void LeaseBook::collect_ended(Millis now, std::vector<void*>& out) {
     for (Entry& entry : entries_) {
-        if (!entry.used || entry.over || entry.end > now) continue;
-        entry.over = true;
+        if (!entry.used || entry.over || entry.ended || entry.end > now) continue;
+        entry.ended = true;
         out.push_back(entry.tag);
     }
 }
@@ -52,8 +57,9 @@ void LeaseBook::collect_ended(Millis now, std::vector<void*>& out) {
 LeaseBook::Millis LeaseBook::renewed(Slot slot, Millis sent, Millis lease) {
     Entry& entry = entries_[slot];
     entry.in_flight = false;
-    if (entry.over) return entry.end;  // told already; a late reply doesn't bring it back
+    if (entry.over) return entry.end;
     entry.sent = std::max(entry.sent, sent);
+    if (entry.ended) return entry.end;  // told already; a late reply doesn't bring it back
     entry.end = std::max(entry.end, sent + lease - entry.terms.margin);
     return entry.end;
 }
@@ -69,7 +75,8 @@ LeaseBook::Millis LeaseBook::next() const noexcept {
     Millis earliest = none;
     for (const Entry& entry : entries_) {
         if (!entry.used || entry.over) continue;
-        earliest = std::min({earliest, due_at(entry), entry.end});
+        earliest = std::min(earliest, due_at(entry));
+        if (!entry.ended) earliest = std::min(earliest, entry.end);
     }
     return earliest;
 }

@@ -54,7 +54,8 @@ Resolution ask_coordinator(TransactionHooks& hooks, const Record& record) {
     return resolution;
 }
 
-Caretaker::Caretaker(std::shared_ptr<Services> services, FindOperation find) : services_(std::move(services)), find_(std::move(find)) {}
+Caretaker::Caretaker(std::shared_ptr<Services> services, FindOperation find, LongestLease longest)
+    : services_(std::move(services)), find_(std::move(find)), longest_(std::move(longest)) {}
 
 void Caretaker::add(std::shared_ptr<StoreLine> store) {
     const config::SchedulerSettings& settings = services_->settings.scheduler;
@@ -147,7 +148,7 @@ Caretaker::Clock::time_point Caretaker::tick() {
     Clock::time_point next = Clock::now() + longest_sleep;
     for (const auto& one : care) {
         if (one->recovery.due(millis_of(Clock::now()))) {
-            if (one->store->in_grace(services_->settings.defaults.lease)) {
+            if (one->store->in_grace(longest_(*one->store))) {
                 one->recovery.postponed(millis_of(Clock::now()));
             } else if (const auto rows = recover(*one->store)) {
                 one->recovery.passed(millis_of(Clock::now()), *rows);
@@ -175,6 +176,7 @@ Result<std::size_t> Caretaker::recover_now() {
     const std::lock_guard one_at_a_time(working_);
     std::size_t all = 0;
     for (const auto& one : care) {
+        if (one->store->in_grace(longest_(*one->store))) continue;  // its owners renew and finish first
         for (std::size_t got = services_->settings.scheduler.recovery_batch; got >= services_->settings.scheduler.recovery_batch;) {
             const auto rows = recover(*one->store);
             if (!rows) return rows.error();

@@ -26,9 +26,10 @@ class Caretaker {
 public:
     using Clock = std::chrono::steady_clock;
     using FindOperation = std::function<std::shared_ptr<OperationState>(std::string_view name)>;
+    using LongestLease = std::function<std::chrono::milliseconds(const StoreLine& store)>;
 
-    /// `find` gives the operation of a recovered record, or null.
-    Caretaker(std::shared_ptr<Services> services, FindOperation find);
+    /// `find` gives the operation of a recovered record, or null; `longest` the longest lease in use on a store.
+    Caretaker(std::shared_ptr<Services> services, FindOperation find, LongestLease longest);
     ~Caretaker() { stop(); }
 
     void add(std::shared_ptr<StoreLine> store);
@@ -55,6 +56,7 @@ private:
 
     const std::shared_ptr<Services> services_;
     const FindOperation find_;
+    const LongestLease longest_;
     std::mutex working_;  ///< one pass at a time
     std::mutex mutex_;
     std::condition_variable changed_;

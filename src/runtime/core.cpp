@@ -78,10 +78,16 @@ Result<std::shared_ptr<Core>> Core::make(Engine::Parts parts, config::Settings s
     auto works = std::make_shared<Works>();
     works->services = std::make_shared<Services>(std::move(settings), watch, instance);
     std::weak_ptr<Works> weak = works;
-    works->caretaker = std::make_unique<Caretaker>(works->services, [weak](std::string_view name) -> std::shared_ptr<OperationState> {
-        const auto alive = weak.lock();
-        return alive ? alive->find(name) : nullptr;
-    });
+    works->caretaker = std::make_unique<Caretaker>(
+        works->services,
+        [weak](std::string_view name) -> std::shared_ptr<OperationState> {
+            const auto alive = weak.lock();
+            return alive ? alive->find(name) : nullptr;
+        },
+        [weak](const StoreLine& store) {
+            const auto alive = weak.lock();
+            return alive ? alive->longest_lease(store) : milliseconds(0);
+        });
     core->works_ = std::move(works);
 
     const config::Settings& with = core->services()->settings;
@@ -284,6 +290,14 @@ std::shared_ptr<OperationState> Core::Works::find(std::string_view name) const {
     const std::lock_guard lock(mutex);
     const auto place = operations.find(name);
     return place == operations.end() ? nullptr : place->second;
+}
+
+milliseconds Core::Works::longest_lease(const StoreLine& store) const {
+    milliseconds longest(0);
+    const std::lock_guard lock(mutex);
+    for (const auto& [_, operation] : operations)
+        if (operation->store.get() == &store) longest = std::max(longest, operation->settings.lease);
+    return longest.count() > 0 ? longest : services->settings.defaults.lease;
 }
 
 std::vector<std::string> Core::warnings() const {

@@ -52,6 +52,7 @@ private:
         std::map<std::string, std::shared_ptr<OperationState>, std::less<>> operations;
 
         std::shared_ptr<OperationState> find(std::string_view name) const;
+        std::chrono::milliseconds longest_lease(const StoreLine& store) const;
         void stop();
     };
 

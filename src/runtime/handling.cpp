@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "observe/mark.hpp"
 #include "runtime/call.hpp"
+#include "runtime/caretaker.hpp"
 #include "runtime/completion_state.hpp"
 #include "runtime/futex.hpp"
 #include "runtime/probe.hpp"
@@ -332,8 +333,11 @@ std::optional<protocol::Event> Call::ask(const Action& action) {
         Event event = this->event(Event::Kind::resolved);
         event.resolution = Resolution::Kind::dont_know;
         try {
-            Resolution resolution =
-                operation_->settings.outcome_resolver.object->resolve(record_ ? *record_ : Record{}, Deadline(milliseconds(until)));
+            const config::OperationSettings& settings = operation_->settings;
+            const Record record = record_ ? *record_ : Record{};
+            Resolution resolution = settings.outcome_resolver.object
+                                        ? settings.outcome_resolver.object->resolve(record, Deadline(milliseconds(until)))
+                                        : ask_coordinator(*settings.transaction_hooks.object, record);
             response_ = std::move(resolution.response);
             event.resolution = resolution.kind;
             note_size();

@@ -21,8 +21,10 @@ protocol::Rules rules_of(const config::OperationSettings& settings, bool gate) {
     rules.allow_unprotected = settings.on_store_failure == OnStoreFailure::allow;
     rules.wait_for_answer = settings.on_duplicate == OnDuplicate::wait;
     rules.refuse_finished = settings.on_finished == OnFinished::refuse;
-    rules.on_unknown = settings.on_unknown;
-    rules.resolver = settings.outcome_resolver.object != nullptr;
+    // `hooked`: the coordinator is who knows, so it is asked.
+    const bool coordinated = settings.mode == Mode::hooked;
+    rules.on_unknown = coordinated ? OnUnknown::ask : settings.on_unknown;
+    rules.resolver = coordinated || settings.outcome_resolver.object != nullptr;
     rules.lease = settings.lease.count();
     rules.margin = margin_of(rules.lease);
     rules.wait = settings.wait.count();

@@ -13,8 +13,10 @@ namespace {
 using protocol::LeaseBook;
 using std::chrono::milliseconds;
 
-/// A renewal that isn't answered by then counts as failed and is tried again; the store may still apply it, which harms nobody.
-constexpr auto reply_wait = milliseconds(1'000);
+/// A renewal that isn't answered within a third of its lease, or by then, counts as failed and is tried again; the store may still apply
+/// it, which harms nobody.
+constexpr std::int64_t longest_reply_wait = 1'000;
+constexpr std::int64_t shortest_reply_wait = 50;
 /// After an error: soon enough to matter, not so soon that it floods a sick store.
 constexpr auto retry_step = milliseconds(100);
 
@@ -100,6 +102,9 @@ Renewer::Clock::time_point Renewer::tick() {
         }
     }
     if (!round->rows.empty()) {
+        std::int64_t patience = longest_reply_wait;
+        for (const Round::Row& row : round->rows) patience = std::min(patience, row.asked / 3);
+        const auto reply_wait = milliseconds(std::max(patience, shortest_reply_wait));
         for (const Round::Row& row : round->rows) {
             const ExecutionState& execution = *row.lease->execution;
             RenewRequest request;
