@@ -21,7 +21,8 @@ Complaint plain(std::string_view what, std::string_view hint) { return {std::str
 }  // namespace
 
 std::optional<Complaint> check_not_blank(std::string_view text) {
-    if (std::ranges::any_of(text, [](char c) { return c != ' ' && c != '\t' && c != '\n' && c != '\r'; })) return std::nullopt;
+    if (std::ranges::any_of(text, [](char c) { return c != ' ' && c != '\t' && c != '\n' && c != '\r'; }))
+        return std::nullopt;
     return plain("is blank", "leave the key out to have the default");
 }
 
@@ -41,18 +42,22 @@ std::optional<Complaint> check_operation_name(std::string_view text) {
 }
 
 std::optional<Complaint> check_plain_name(std::string_view text) {
-    if (!text.empty() && std::ranges::all_of(text, [](char c) { return is_alnum(c) || is_one_of(c, "._-"); })) return std::nullopt;
+    if (!text.empty() && std::ranges::all_of(text, [](char c) { return is_alnum(c) || is_one_of(c, "._-"); }))
+        return std::nullopt;
     return plain("is no plain name", "use letters, digits, . _ and -");
 }
 
 std::optional<Complaint> check_header_name(std::string_view text) {
-    if (!text.empty() && std::ranges::all_of(text, [](char c) { return is_alnum(c) || is_one_of(c, "!#$%&'*+-.^_`|~"); })) return std::nullopt;
+    if (!text.empty() &&
+        std::ranges::all_of(text, [](char c) { return is_alnum(c) || is_one_of(c, "!#$%&'*+-.^_`|~"); }))
+        return std::nullopt;
     return plain("is no header name", "write the name alone, such as Idempotency-Key");
 }
 
 std::optional<Complaint> check_json_pointer(std::string_view text) {
     if (text.empty() || text[0] != '/') {
-        return Complaint{"is no JSON pointer", "begin with a slash: /" + std::string(text.substr(text.starts_with("#") ? 1 : 0))};
+        return Complaint{"is no JSON pointer",
+                         "begin with a slash: /" + std::string(text.substr(text.starts_with("#") ? 1 : 0))};
     }
     for (std::size_t i = 0; i < text.size(); ++i) {
         if (text[i] == '~' && (i + 1 == text.size() || !is_one_of(text[i + 1], "01"))) {
@@ -71,7 +76,8 @@ std::optional<Complaint> check_exception_type(std::string_view text) {
         std::ranges::all_of(text, [](char c) { return is_alnum(c) || is_one_of(c, "._$"); })) {
         return plain("looks like the name of a Java class", "write the C++ type, such as std::invalid_argument");
     }
-    const bool good = !text.empty() && (is_letter(text[0]) || text[0] == '_' || text[0] == '(') && !text.ends_with(":") &&
+    const bool good = !text.empty() && (is_letter(text[0]) || text[0] == '_' || text[0] == '(') &&
+                      !text.ends_with(":") &&
                       std::ranges::all_of(text, [](char c) { return is_alnum(c) || is_one_of(c, "_:<>,*&()[] "); });
     if (good) return std::nullopt;
     return plain("is no C++ type", "write the type with its namespace, such as std::invalid_argument");
@@ -84,7 +90,8 @@ std::optional<Complaint> check_listen(std::string_view text) {
     const auto host = text.substr(0, colon);
     const auto port = text.substr(colon + 1);
     const bool bracketed = host.starts_with("[") && host.ends_with("]") && host.size() > 2;
-    if (!bracketed && std::ranges::any_of(host, [](char c) { return !is_alnum(c) && !is_one_of(c, ".-_"); })) return complaint;
+    if (!bracketed && std::ranges::any_of(host, [](char c) { return !is_alnum(c) && !is_one_of(c, ".-_"); }))
+        return complaint;
     unsigned number = 0;
     const auto [end, fault] = std::from_chars(port.data(), port.data() + port.size(), number);
     if (port.empty() || fault != std::errc{} || end != port.data() + port.size() || number > 65'535) return complaint;
@@ -93,7 +100,8 @@ std::optional<Complaint> check_listen(std::string_view text) {
 
 std::optional<Complaint> check_url(std::string_view text) {
     const bool scheme = text.starts_with("https://") || text.starts_with("http://");
-    const bool clean = std::ranges::all_of(text, [](char c) { return c > 0x20 && c < 0x7f && !is_one_of(c, "<>\"\\^`{|}"); });
+    const bool clean =
+        std::ranges::all_of(text, [](char c) { return c > 0x20 && c < 0x7f && !is_one_of(c, "<>\"\\^`{|}"); });
     if (scheme && clean && text.size() > text.find("//") + 2) return std::nullopt;
     return plain("is no web address", "write https://… with special characters percent-encoded");
 }

@@ -16,14 +16,16 @@ std::string millis(std::chrono::milliseconds value) { return std::to_string(valu
 bool has_lease(const OperationSettings& op) { return op.mode != Mode::mark; }
 
 std::string_view retention_key(const Checked& c) {
-    return c.layer("record-expire-millis") >= c.layer("record-expire-hours") ? "record-expire-millis" : "record-expire-hours";
+    return c.layer("record-expire-millis") >= c.layer("record-expire-hours") ? "record-expire-millis"
+                                                                             : "record-expire-hours";
 }
 
 void lease_and_retention(const Checked& c, Found& found) {
     const auto& op = c.operation;
     if (!has_lease(op) || op.lease < op.retention) return;
     found.push_back({{retention_key(c), "lock-expire-millis"},
-                     {"the retention (" + millis(op.retention) + ") must be longer than the lease (lock-expire-millis, " + millis(op.lease) + ")",
+                     {"the retention (" + millis(op.retention) +
+                          ") must be longer than the lease (lock-expire-millis, " + millis(op.lease) + ")",
                       "make lock-expire-millis smaller or record-expire-hours greater"}});
 }
 
@@ -37,14 +39,14 @@ void renewal(const Checked& c, Found& found) {
     if (!has_lease(op) || !op.renew) return;
     if (meant_for_this_lease(c, "lock-renew.renew-interval-millis") && op.renew_interval >= op.lease) {
         found.push_back({{"lock-renew.renew-interval-millis", "lock-expire-millis"},
-                         {"the renewal interval (" + millis(op.renew_interval) + ") must be shorter than the lease (lock-expire-millis, " +
-                              millis(op.lease) + ")",
+                         {"the renewal interval (" + millis(op.renew_interval) +
+                              ") must be shorter than the lease (lock-expire-millis, " + millis(op.lease) + ")",
                           "a third of the lease is right: " + millis(op.lease / 3)}});
     }
     if (meant_for_this_lease(c, "lock-renew.max-expire-millis") && op.lease_max < op.lease) {
         found.push_back({{"lock-renew.max-expire-millis", "lock-expire-millis"},
-                         {"the longest life of an attempt (" + millis(op.lease_max) + ") is shorter than its first lease (lock-expire-millis, " +
-                              millis(op.lease) + ")",
+                         {"the longest life of an attempt (" + millis(op.lease_max) +
+                              ") is shorter than its first lease (lock-expire-millis, " + millis(op.lease) + ")",
                           "make it greater, or set lock-renew.enabled: false"}});
     }
 }
@@ -53,7 +55,8 @@ void budget(const Checked& c, Found& found) {
     const auto& op = c.operation;
     if (!has_lease(op) || op.budget < op.lease || !meant_for_this_lease(c, "budget-millis")) return;
     found.push_back({{"budget-millis", "lock-expire-millis"},
-                     {"the time budget (" + millis(op.budget) + ") must be shorter than the lease (lock-expire-millis, " + millis(op.lease) + ")",
+                     {"the time budget (" + millis(op.budget) +
+                          ") must be shorter than the lease (lock-expire-millis, " + millis(op.lease) + ")",
                       "half of the lease is plenty: " + millis(op.lease / 2)}});
 }
 
@@ -61,11 +64,13 @@ void effect(const Checked& c, Found& found) {
     const auto& op = c.operation;
     if (op.claim == Claim::inside && op.mode != Mode::atomic && c.layer("claim") > Layer::general) {
         found.push_back({{"claim", "mode"},
-                         {"'claim: inside' needs 'mode: atomic'", "the record can only be inserted inside the handler's transaction when Nebis owns it"}});
+                         {"'claim: inside' needs 'mode: atomic'",
+                          "the record can only be inserted inside the handler's transaction when Nebis owns it"}});
     }
     if (op.mode == Mode::mark && op.on_duplicate == OnDuplicate::wait) {
         found.push_back({{"duplicate-handler", "mode"},
-                         {"'duplicate-handler: wait' makes no sense with 'mode: mark'", "a mark keeps no answer to wait for: use throw or return"}});
+                         {"'duplicate-handler: wait' makes no sense with 'mode: mark'",
+                          "a mark keeps no answer to wait for: use throw or return"}});
     }
 }
 
@@ -74,10 +79,13 @@ void extensions(const Checked& c, Found& found) {
     if (!c.whole) return;
     if (op.on_unknown == OnUnknown::ask && !op.outcome_resolver.given()) {
         found.push_back({{"on-unknown"},
-                         {"'on-unknown: ask' needs an outcome resolver", "name one with outcome-resolver, or give one in the policy"}});
+                         {"'on-unknown: ask' needs an outcome resolver",
+                          "name one with outcome-resolver, or give one in the policy"}});
     }
     if (op.mode == Mode::hooked && !op.transaction_hooks.given()) {
-        found.push_back({{"mode"}, {"'mode: hooked' needs transaction hooks", "name them with transaction-hooks, or give them in the policy"}});
+        found.push_back({{"mode"},
+                         {"'mode: hooked' needs transaction hooks",
+                          "name them with transaction-hooks, or give them in the policy"}});
     }
 }
 
@@ -95,15 +103,17 @@ void exception_lists(const Checked& c, Found& found) {
         std::string_view key;
         const std::vector<std::string>& types;
     };
-    const std::array lists{List{"retryable-exceptions", op.retryable_exceptions}, List{"final-exceptions", op.final_exceptions},
+    const std::array lists{List{"retryable-exceptions", op.retryable_exceptions},
+                           List{"final-exceptions", op.final_exceptions},
                            List{"unknown-exceptions", op.unknown_exceptions}};
     for (std::size_t a = 0; a < lists.size(); ++a) {
         for (std::size_t b = a + 1; b < lists.size(); ++b) {
             for (const auto& type : lists[a].types) {
                 if (std::ranges::find(lists[b].types, type) == lists[b].types.end()) continue;
-                found.push_back({{lists[a].key, lists[b].key},
-                                 {"'" + type + "' stands in " + std::string(lists[a].key) + " and in " + std::string(lists[b].key),
-                                  "keep it in the list that tells the truth about it"}});
+                found.push_back(
+                    {{lists[a].key, lists[b].key},
+                     {"'" + type + "' stands in " + std::string(lists[a].key) + " and in " + std::string(lists[b].key),
+                      "keep it in the list that tells the truth about it"}});
             }
         }
     }
@@ -115,12 +125,14 @@ void tokens(const Checked& c, Found& found) {
     const bool must = !op.key_generator && op.key.kind() == KeyRule::Kind::token;
     const bool may = !op.key_generator && op.key.kind() == KeyRule::Kind::automatic;
     if (must && token.keys.empty()) {
-        found.push_back({{"key-from-token"}, {"one-time tokens need a signing key", "set token.keys.<id>.secret-file"}});
+        found.push_back(
+            {{"key-from-token"}, {"one-time tokens need a signing key", "set token.keys.<id>.secret-file"}});
     }
     if ((must || may) && !token.keys.empty() && token.lifetime >= op.retention) {
         found.push_back({{"token.lifetime-millis", retention_key(c)},
-                         {"one-time tokens (token.lifetime-millis, " + millis(token.lifetime) + ") would outlive the record that remembers them (" +
-                              millis(op.retention) + ") and could be spent twice",
+                         {"one-time tokens (token.lifetime-millis, " + millis(token.lifetime) +
+                              ") would outlive the record that remembers them (" + millis(op.retention) +
+                              ") and could be spent twice",
                           "make token.lifetime-millis smaller or the retention greater"}});
     }
 }
@@ -135,18 +147,21 @@ void data_source(const Checked& c, Found& found) {
         list += (list.empty() ? "" : ", ") + name;
     }
     const auto near = nearest(c.operation.data_source, names);
-    found.push_back({{"datasource-name"},
-                     {"there is no data source '" + c.operation.data_source + "'",
-                      (near ? "did you mean '" + std::string(*near) + "'? " : std::string()) + "datasources has: " + list}});
+    found.push_back(
+        {{"datasource-name"},
+         {"there is no data source '" + c.operation.data_source + "'",
+          (near ? "did you mean '" + std::string(*near) + "'? " : std::string()) + "datasources has: " + list}});
 }
 
 }  // namespace
 
 bool leaves_outcome_open(std::string_view exception_type) {
-    // By the words people use in such names. A miss costs nothing in `strict`: an exception that no list names is UNKNOWN there.
-    static constexpr std::array<std::string_view, 15> words{"timeout", "timedout",  "deadline", "connect",     "disconnect",
-                                                            "network", "remote",    "socket",   "unreachable", "brokenpipe",
-                                                            "reset",   "transport", "rpc",      "system_error", "ios_base::failure"};
+    // By the words people use in such names. A miss costs nothing in `strict`: an exception that no list names is
+    // UNKNOWN there.
+    static constexpr std::array<std::string_view, 15> words{
+        "timeout", "timedout",  "deadline", "connect",      "disconnect",
+        "network", "remote",    "socket",   "unreachable",  "brokenpipe",
+        "reset",   "transport", "rpc",      "system_error", "ios_base::failure"};
     std::string flat;
     std::string lowered;
     for (const char c : exception_type) {
@@ -161,7 +176,9 @@ bool leaves_outcome_open(std::string_view exception_type) {
 
 std::vector<Contradiction> contradictions(const Checked& checked) {
     Found found;
-    for (const auto check : {lease_and_retention, renewal, budget, effect, extensions, exception_lists, tokens, data_source}) check(checked, found);
+    for (const auto check :
+         {lease_and_retention, renewal, budget, effect, extensions, exception_lists, tokens, data_source})
+        check(checked, found);
     return found;
 }
 

@@ -12,7 +12,8 @@
 namespace nebis::config {
 namespace {
 
-constexpr std::array<std::string_view, 12> month_names{"JAN", "FEB", "MAR", "APR", "MAY", "JUN", "JUL", "AUG", "SEP", "OCT", "NOV", "DEC"};
+constexpr std::array<std::string_view, 12> month_names{"JAN", "FEB", "MAR", "APR", "MAY", "JUN",
+                                                       "JUL", "AUG", "SEP", "OCT", "NOV", "DEC"};
 constexpr std::array<std::string_view, 7> day_names{"SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT"};
 
 struct FieldRule {
@@ -24,7 +25,9 @@ struct FieldRule {
 };
 
 Error fault(const FieldRule& rule, std::string what) {
-    return {ErrorKind::rejected_input, "the field " + std::string(rule.name) + " " + std::move(what), {},
+    return {ErrorKind::rejected_input,
+            "the field " + std::string(rule.name) + " " + std::move(what),
+            {},
             "six fields, UTC: second minute hour day-of-month month day-of-week, such as 0 0 2 * * ?"};
 }
 
@@ -50,7 +53,8 @@ std::vector<std::string_view> words(std::string_view text) {
 
 std::optional<int> number(const FieldRule& rule, std::string_view text) {
     const auto named = std::ranges::find_if(rule.names, [&](std::string_view name) {
-        return std::ranges::equal(name, text, {}, {}, [](char c) { return c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c; });
+        return std::ranges::equal(name, text, {}, {},
+                                  [](char c) { return c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c; });
     });
     if (named != rule.names.end()) return rule.min + static_cast<int>(named - rule.names.begin());
     int value = 0;
@@ -70,7 +74,8 @@ Result<void> read_field(const FieldRule& rule, std::string_view text, Mark mark)
         int step = 1;
         if (slash != std::string_view::npos) {
             const auto given = number({.name = rule.name, .min = 1, .max = rule.max}, item.substr(slash + 1));
-            if (!given || *given < 1) return fault(rule, "has a step that is no number from 1 on: '" + std::string(item) + "'");
+            if (!given || *given < 1)
+                return fault(rule, "has a step that is no number from 1 on: '" + std::string(item) + "'");
             step = *given;
         }
         int from = rule.min;
@@ -82,7 +87,8 @@ Result<void> read_field(const FieldRule& rule, std::string_view text, Mark mark)
             if (!first || !last) return fault(rule, "can't be '" + std::string(item) + "'" + limits);
             from = *first;
             to = dash == std::string_view::npos && slash != std::string_view::npos ? rule.max : *last;
-            if (from < rule.min || *last > rule.max) return fault(rule, "is out of range: '" + std::string(item) + "'" + limits);
+            if (from < rule.min || *last > rule.max)
+                return fault(rule, "is out of range: '" + std::string(item) + "'" + limits);
             if (from > to) return fault(rule, "has a range that runs backwards: '" + std::string(item) + "'");
         }
         for (int value = from; value <= to; value += step) mark(static_cast<std::size_t>(value));
@@ -97,7 +103,8 @@ Result<Cron> Cron::parse(std::string_view text) {
     if (fields.size() != 6) {
         std::string what = "a schedule has six fields, this one has " + std::to_string(fields.size());
         if (fields.size() == 5) what += " (put the second first: '0 " + std::string(text) + "')";
-        return Error(ErrorKind::rejected_input, what, {}, "second minute hour day-of-month month day-of-week, UTC, such as 0 0 2 * * ?");
+        return Error(ErrorKind::rejected_input, what, {},
+                     "second minute hour day-of-month month day-of-week, UTC, such as 0 0 2 * * ?");
     }
     if (fields[3] == "?" && fields[5] == "?") {
         return Error(ErrorKind::rejected_input, "only one of the two day fields can be ?", {}, "write * for every day");
@@ -111,11 +118,13 @@ Result<Cron> Cron::parse(std::string_view text) {
     if (fields[3] == "L" || fields[3] == "l") {
         cron.last_day_ = true;
     } else {
-        results.push_back(read_field({.name = "day of month", .min = 1, .max = 31, .may_be_open = true}, fields[3], into(cron.days_)));
+        results.push_back(read_field({.name = "day of month", .min = 1, .max = 31, .may_be_open = true}, fields[3],
+                                     into(cron.days_)));
     }
-    results.push_back(read_field({.name = "month", .min = 1, .max = 12, .names = month_names}, fields[4], into(cron.months_)));
-    results.push_back(read_field({.name = "day of week", .min = 1, .max = 7, .names = day_names, .may_be_open = true}, fields[5],
-                                 [&cron](std::size_t value) { cron.weekdays_.set(value - 1); }));
+    results.push_back(
+        read_field({.name = "month", .min = 1, .max = 12, .names = month_names}, fields[4], into(cron.months_)));
+    results.push_back(read_field({.name = "day of week", .min = 1, .max = 7, .names = day_names, .may_be_open = true},
+                                 fields[5], [&cron](std::size_t value) { cron.weekdays_.set(value - 1); }));
     for (const auto& result : results) {
         if (!result) return Error(result.error());
     }
@@ -131,7 +140,8 @@ std::optional<Cron::Seconds> Cron::next_after(Seconds time) const {
     for (auto day = first_day; day <= last_day; day += days{1}) {
         const year_month_day date{day};
         if (!months_.test(static_cast<unsigned>(date.month()))) {
-            day = sys_days{year_month_day_last{date.year(), month_day_last{date.month()}}};  // skip to the end of this month
+            day = sys_days{
+                year_month_day_last{date.year(), month_day_last{date.month()}}};  // skip to the end of this month
             continue;
         }
         const bool day_fits = last_day_ ? date == year_month_day_last{date.year(), month_day_last{date.month()}}
@@ -142,10 +152,12 @@ std::optional<Cron::Seconds> Cron::next_after(Seconds time) const {
         for (auto hour = static_cast<std::size_t>(clock.hours().count()); hour < 24; ++hour) {
             if (!hours_.test(hour)) continue;
             const bool this_hour = hours{hour} == clock.hours();
-            for (std::size_t minute = this_hour ? static_cast<std::size_t>(clock.minutes().count()) : 0; minute < 60; ++minute) {
+            for (std::size_t minute = this_hour ? static_cast<std::size_t>(clock.minutes().count()) : 0; minute < 60;
+                 ++minute) {
                 if (!minutes_.test(minute)) continue;
                 const bool this_minute = this_hour && minutes{minute} == clock.minutes();
-                for (std::size_t second = this_minute ? static_cast<std::size_t>(clock.seconds().count()) : 0; second < 60; ++second) {
+                for (std::size_t second = this_minute ? static_cast<std::size_t>(clock.seconds().count()) : 0;
+                     second < 60; ++second) {
                     if (seconds_.test(second)) return day + hours{hour} + minutes{minute} + seconds{second};
                 }
             }

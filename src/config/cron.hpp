@@ -10,11 +10,13 @@
 
 namespace nebis::config {
 
-/// A schedule of six fields: second minute hour day-of-month month day-of-week; UTC, so no hour is ever missing or doubled.
+/// A schedule of six fields: second minute hour day-of-month month day-of-week; UTC, so no hour is ever missing or
+/// doubled.
 ///
-/// Each field takes `*`, `n`, `a-b`, `a,b`, `x/step` (`*/15`, `10/5`, `8-18/2`); months and days of the week take English names
-/// (JAN, MON); day of month takes `?` and `L` (the last day), day of week takes `?` and counts 1–7 from Sunday, as Quartz does. When both
-/// day fields are restricted, both must fit. A plain value. **Threads**: const use from any thread.
+/// Each field takes `*`, `n`, `a-b`, `a,b`, `x/step` (`*/15`, `10/5`, `8-18/2`); months and days of the week take
+/// English names (JAN, MON); day of month takes `?` and `L` (the last day), day of week takes `?` and counts 1–7 from
+/// Sunday, as Quartz does. When both day fields are restricted, both must fit. A plain value. **Threads**: const use
+/// from any thread.
 class Cron {
 public:
     using Seconds = std::chrono::sys_seconds;

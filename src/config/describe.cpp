@@ -37,13 +37,15 @@ public:
                 for (const auto& name : names_of(row.path)) add(row, with_name(row.path, name), name);
             }
         }
-        for (const auto& [name, source] : shown_.data_sources) driver_values("datasources." + name, {"datasources", name}, source);
+        for (const auto& [name, source] : shown_.data_sources)
+            driver_values("datasources." + name, {"datasources", name}, source);
         driver_values("lock", {"lock"}, shown_.lock);
         for (const auto& [name, overrides] : shown_.operations) {
             for (const auto& [key, value] : overrides) {
                 std::vector<std::string> path{"operations", name};
                 for (auto& part : parts(key)) path.push_back(std::move(part));
-                lines_.push_back({std::move(path), yaml_text(*find_row(key), value), origin("operations." + name + "." + key, key)});
+                lines_.push_back(
+                    {std::move(path), yaml_text(*find_row(key), value), origin("operations." + name + "." + key, key)});
             }
         }
         return std::move(lines_);
@@ -83,7 +85,8 @@ private:
             // Of several spellings of one value: the one that was written, else the first that can say it.
             const auto group = std::string(row.alternative) + " " + name;
             const bool written_otherwise = std::ranges::any_of(table(), [&](const Row& other) {
-                return other.alternative == row.alternative && &other != &row && where_.contains(name.empty() ? std::string(other.path) : with_name(other.path, name));
+                return other.alternative == row.alternative && &other != &row &&
+                       where_.contains(name.empty() ? std::string(other.path) : with_name(other.path, name));
             });
             if (written_otherwise || !said_.insert(group).second) return;
         }
@@ -100,7 +103,8 @@ private:
             auto line_path = path;
             line_path.push_back(key);
             const bool secret = shown_.secrets.contains(section + "." + key) || looks_secret(key, value);
-            lines_.push_back({std::move(line_path), secret ? "\"********\"" : yaml_scalar(value), origin(section + "." + key, {})});
+            lines_.push_back(
+                {std::move(line_path), secret ? "\"********\"" : yaml_scalar(value), origin(section + "." + key, {})});
         }
     }
 
@@ -145,7 +149,8 @@ std::string describe(const Settings& settings, bool origins) {
         std::size_t common = 0;
         while (common < open.size() && common + 1 < line.path.size() && open[common] == line.path[common]) ++common;
         open.assign(line.path.begin(), line.path.end() - 1);
-        for (std::size_t i = common; i < open.size(); ++i) out += std::string(4 + 2 * i, ' ') + yaml_scalar(open[i]) + ":\n";
+        for (std::size_t i = common; i < open.size(); ++i)
+            out += std::string(4 + 2 * i, ' ') + yaml_scalar(open[i]) + ":\n";
         out += std::string(4 + 2 * open.size(), ' ') + line.path.back() + ": " + line.text;
         if (origins) out += "  # " + line.origin;
         out += '\n';

@@ -20,12 +20,14 @@ std::vector<Row> store_rows() {
          .check = check_plain_name,
          .fleet = true,
          .unset = "required",
-         .about = "The store's driver: `sqlite`, `memory` … Its own keys stand beside this one. Without any data source there is one, `primary`: "
+         .about = "The store's driver: `sqlite`, `memory` … Its own keys stand beside this one. Without any data "
+                  "source there is one, `primary`: "
                   "SQLite, file `nebis.db` in the working directory, table made when missing."},
         {.path = "datasources.<name>.create-schema",
          .field = [](T& t) -> Field { return &data_source(t).create_schema; },
          .kind = Kind::flag,
-         .about = "Make the record table at start when it is missing. Off where only a migration may change the schema."},
+         .about =
+             "Make the record table at start when it is missing. Off where only a migration may change the schema."},
         {.path = "datasources.<name>.max-sessions",
          .field = [](T& t) -> Field { return &data_source(t).max_sessions; },
          .kind = Kind::count,
@@ -34,7 +36,8 @@ std::vector<Row> store_rows() {
          .unset = "what the driver says is best",
          .about = "The most connections to this store.",
          .too_low = "begins and finishes queue up",
-         .too_high = "connections only wait for each other: two were best in measurements, since requests travel in batches"},
+         .too_high =
+             "connections only wait for each other: two were best in measurements, since requests travel in batches"},
         {.path = "datasources.<name>.session-wait-millis",
          .field = [](T& t) -> Field { return &data_source(t).session_wait; },
          .kind = Kind::millis,
@@ -50,7 +53,8 @@ std::vector<Row> store_rows() {
          .max = 64,
          .check = check_plain_name,
          .fleet = true,
-         .about = "The lock service in front of the store: `local` keeps locks in this process, `none` does without. Its own keys stand beside "
+         .about = "The lock service in front of the store: `local` keeps locks in this process, `none` does without. "
+                  "Its own keys stand beside "
                   "this one. Locks only save work; the record table protects without them."},
         {.path = "lock.max-sessions",
          .field = [](T& t) -> Field { return &t.settings.lock.max_sessions; },
@@ -103,21 +107,24 @@ std::vector<Row> upkeep_rows() {
          .max = 200,
          .check = check_cron,
          .reload = true,
-         .about = "When expired records are cleaned up: six fields (second, minute, hour, day of month, month, day of week), UTC."},
+         .about = "When expired records are cleaned up: six fields (second, minute, hour, day of month, month, day of "
+                  "week), UTC."},
         {.path = "processing-timeout-millis",
          .field = [](T& t) -> Field { return &t.settings.scheduler.processing_timeout; },
          .kind = Kind::millis,
          .min = 0,
          .max = 86'400'000,
          .reload = true,
-         .about = "Recovery leaves records alone that are younger than this, even when their lease ran out. A duplicate does not wait for it.",
+         .about = "Recovery leaves records alone that are younger than this, even when their lease ran out. A "
+                  "duplicate does not wait for it.",
          .too_low = "no harm: the lease must be over in any case",
          .too_high = "records of dead attempts stay in progress"},
         {.path = "own-rows-only",
          .field = [](T& t) -> Field { return &t.settings.scheduler.own_rows_only; },
          .kind = Kind::flag,
          .reload = true,
-         .about = "Recover this instance's records only. Records of an instance that never comes back then stay until a duplicate meets them."},
+         .about = "Recover this instance's records only. Records of an instance that never comes back then stay until "
+                  "a duplicate meets them."},
         {.path = "recovery-batch",
          .field = [](T& t) -> Field { return &t.settings.scheduler.recovery_batch; },
          .kind = Kind::count,
@@ -140,7 +147,8 @@ std::vector<Row> upkeep_rows() {
          .field = [](T& t) -> Field { return &t.settings.key_rule_guard; },
          .kind = Kind::flag,
          .fleet = true,
-         .about = "Remember each operation's key rule in the store and refuse to serve an operation whose rule differs: a changed rule makes new "
+         .about = "Remember each operation's key rule in the store and refuse to serve an operation whose rule "
+                  "differs: a changed rule makes new "
                   "keys for old requests, and every one of them would run again."},
         {.path = "instance",
          .field = [](T& t) -> Field { return &t.settings.instance; },
@@ -160,7 +168,8 @@ std::vector<Row> limit_rows() {
          .kind = Kind::count,
          .min = 1,
          .max = 1'024,
-         .about = "The most requests in one statement. A batch is what arrived while the one before was under way; nobody waits to fill it.",
+         .about = "The most requests in one statement. A batch is what arrived while the one before was under way; "
+                  "nobody waits to fill it.",
          .too_low = "more commits under load",
          .too_high = "one slow statement delays many requests"},
         {.path = "limits.queue-max",
@@ -178,7 +187,8 @@ std::vector<Row> limit_rows() {
          .min = 0,
          .max = 10'000'000,
          .reload = true,
-         .about = "Duplicates that may wait in this process for another attempt; more are answered \"in progress\" at once.",
+         .about =
+             "Duplicates that may wait in this process for another attempt; more are answered \"in progress\" at once.",
          .too_low = "duplicates are refused that could have had the answer",
          .too_high = "each costs up to 4 KiB beside its request"},
         {.path = "limits.attempts-max",
@@ -257,7 +267,8 @@ std::vector<Row> token_rows() {
          .reload = true,
          .fleet = true,
          .unset = "none: no one-time tokens",
-         .about = "A secret that signs one-time tokens, at least 32 random bytes. `<name>` is the key id that tokens carry: 1 to 16 letters, digits, "
+         .about = "A secret that signs one-time tokens, at least 32 random bytes. `<name>` is the key id that tokens "
+                  "carry: 1 to 16 letters, digits, "
                   "`_`, `-`."},
         {.path = "token.keys.<name>.secret-file",
          .field = [](T& t) -> Field { return &t.settings.token.keys[std::string(t.name)].file; },
@@ -277,7 +288,8 @@ std::vector<Row> token_rows() {
          .check = check_plain_name,
          .reload = true,
          .unset = "the only key",
-         .about = "Id of the key that signs new tokens; all keys verify. To rotate: add a key everywhere, make it current, drop the old one a lifetime "
+         .about = "Id of the key that signs new tokens; all keys verify. To rotate: add a key everywhere, make it "
+                  "current, drop the old one a lifetime "
                   "later."},
         {.path = "token.lifetime-millis",
          .field = [](T& t) -> Field { return &t.settings.token.lifetime; },
@@ -285,7 +297,8 @@ std::vector<Row> token_rows() {
          .min = 1'000,
          .max = 30LL * 86'400'000,
          .reload = true,
-         .about = "How long a one-time token may be spent. It must be shorter than the retention of every operation that takes tokens.",
+         .about = "How long a one-time token may be spent. It must be shorter than the retention of every operation "
+                  "that takes tokens.",
          .too_low = "slow users find their form expired",
          .too_high = "a token could outlive the record that remembers it, and run twice; such settings are refused"},
     };
@@ -308,7 +321,8 @@ std::vector<Row> http_rows() {
          .check = check_url,
          .reload = true,
          .unset = "none",
-         .about = "Where your clients can read the rules of your keys; sent as `Link; rel=\"describedby\"` with 400, 409 and 422."},
+         .about = "Where your clients can read the rules of your keys; sent as `Link; rel=\"describedby\"` with 400, "
+                  "409 and 422."},
         {.path = "http.replayed-header",
          .field = [](T& t) -> Field { return &t.settings.http.replayed_header; },
          .kind = Kind::text,
@@ -382,7 +396,8 @@ std::vector<Row> http_rows() {
          .check = check_not_blank,
          .reload = true,
          .unset = "the catalogue's text",
-         .about = "Your own words for a message, once for all operations. `<name>` is the message's id, listed at the end of this page."},
+         .about = "Your own words for a message, once for all operations. `<name>` is the message's id, listed at the "
+                  "end of this page."},
     };
 }
 

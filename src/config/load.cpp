@@ -36,8 +36,11 @@ Result<File> read_file(const std::string& path, std::size_t largest) {
     const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0) {
         const int fault = errno;
-        if (fault == ENOENT) return unreadable(path, "there is no such file", "check the path, or make the file; an empty one means all defaults");
-        if (fault == EACCES) return unreadable(path, "no permission to read this file", "let the user that runs this program read it");
+        if (fault == ENOENT)
+            return unreadable(path, "there is no such file",
+                              "check the path, or make the file; an empty one means all defaults");
+        if (fault == EACCES)
+            return unreadable(path, "no permission to read this file", "let the user that runs this program read it");
         return unreadable(path, std::strerror(fault), "check the path");
     }
     struct Closer {
@@ -49,7 +52,8 @@ Result<File> read_file(const std::string& path, std::size_t largest) {
     if (S_ISDIR(info.st_mode)) return unreadable(path, "this is a directory", "name the file in it");
     if (!S_ISREG(info.st_mode)) return unreadable(path, "this is not a regular file", "write the text to a file first");
     if (static_cast<std::uint64_t>(info.st_size) > largest) {
-        return unreadable(path, "the file is larger than " + std::to_string(largest) + " bytes", "this must be another file than meant");
+        return unreadable(path, "the file is larger than " + std::to_string(largest) + " bytes",
+                          "this must be another file than meant");
     }
     File file;
     file.others_can_read = (info.st_mode & S_IROTH) != 0;
@@ -60,7 +64,8 @@ Result<File> read_file(const std::string& path, std::size_t largest) {
         if (got < 0) return unreadable(path, std::strerror(errno), "check the file system");
         if (got == 0) return file;
         file.text.append(buffer.data(), static_cast<std::size_t>(got));
-        if (file.text.size() > largest) return unreadable(path, "the file grows while it is read", "write it elsewhere and rename it");
+        if (file.text.size() > largest)
+            return unreadable(path, "the file grows while it is read", "write it elsewhere and rename it");
     }
 }
 
@@ -83,7 +88,8 @@ public:
         read_secrets(others_can_read);
         if (faults_.empty()) faults_ = contradictions_written(settings_);
         if (!faults_.empty()) {
-            std::ranges::stable_sort(faults_, {}, [](const Fault& fault) { return std::pair(fault.at.line == 0, fault.at.line); });
+            std::ranges::stable_sort(faults_, {},
+                                     [](const Fault& fault) { return std::pair(fault.at.line == 0, fault.at.line); });
             return to_error(faults_);
         }
         return std::move(settings_);
@@ -95,7 +101,8 @@ private:
         if (const auto profile = all.find("profile"); profile != all.end()) {
             put(profile->first, profile->second);
             for (const auto& [key, value] : profile_values(settings_.defaults.profile)) {
-                if (auto complaint = assign(*find_row(key), {settings_, settings_.defaults, {}}, value)) blame({}, key, *complaint);
+                if (auto complaint = assign(*find_row(key), {settings_, settings_.defaults, {}}, value))
+                    blame({}, key, *complaint);
             }
         }
         for (const auto& [path, written] : all) put(path, written);
@@ -125,7 +132,8 @@ private:
     }
 
     void put_driver_key(const std::string& path, const Written& written) {
-        if (written.value.list) return blame(written.at, path, {"must be one value, not a list", "a driver's keys take plain values"});
+        if (written.value.list)
+            return blame(written.at, path, {"must be one value, not a list", "a driver's keys take plain values"});
         auto& source = written.path[0] == "lock" ? settings_.lock : settings_.data_sources[written.path[1]];
         source.values.insert_or_assign(written.path.back(), written.value.items[0]);
     }
@@ -137,12 +145,14 @@ private:
             if (source.driver.empty()) {
                 const auto known = defaults.find(name);
                 if (known == defaults.end()) {
-                    blame(first_place("datasources." + name), "datasources." + name, {"has no driver", "write driver: sqlite, or another one"});
+                    blame(first_place("datasources." + name), "datasources." + name,
+                          {"has no driver", "write driver: sqlite, or another one"});
                     continue;
                 }
                 // The default data source with some keys of its own.
                 source.driver = known->second.driver;
-                if (!settings_.where.contains("datasources." + name + ".create-schema")) source.create_schema = known->second.create_schema;
+                if (!settings_.where.contains("datasources." + name + ".create-schema"))
+                    source.create_schema = known->second.create_schema;
                 source.values.insert(known->second.values.begin(), known->second.values.end());
             }
             tell_driver(source);
@@ -158,14 +168,16 @@ private:
         if (!options_.drivers) return;
         const auto& drivers = *options_.drivers;
         for (const auto& [name, source] : settings_.data_sources) {
-            if (!source.driver.empty()) check_driver("datasources." + name, source, drivers.stores, drivers.store_keys, "store", all);
+            if (!source.driver.empty())
+                check_driver("datasources." + name, source, drivers.stores, drivers.store_keys, "store", all);
         }
-        if (settings_.lock.driver != "none") check_driver("lock", settings_.lock, drivers.gates, drivers.gate_keys, "lock", all);
+        if (settings_.lock.driver != "none")
+            check_driver("lock", settings_.lock, drivers.gates, drivers.gate_keys, "lock", all);
     }
 
     template <class Factories, class Keys>
-    void check_driver(const std::string& section, const DataSource& source, const Factories& factories, const Keys& keys, std::string_view what,
-                      const std::map<std::string, Written>& all) {
+    void check_driver(const std::string& section, const DataSource& source, const Factories& factories,
+                      const Keys& keys, std::string_view what, const std::map<std::string, Written>& all) {
         if (!factories.contains(source.driver)) {
             std::vector<std::string_view> names;
             std::string list;
@@ -176,7 +188,8 @@ private:
             const auto near = nearest(source.driver, names);
             return blame(place(section + ".driver"), section + ".driver",
                          {"this program has no " + std::string(what) + " driver '" + source.driver + "'",
-                          (near ? "did you mean '" + std::string(*near) + "'? " : std::string()) + "it has: " + (list.empty() ? "none" : list)});
+                          (near ? "did you mean '" + std::string(*near) + "'? " : std::string()) +
+                              "it has: " + (list.empty() ? "none" : list)});
         }
         const auto declared = keys.find(source.driver);
         if (declared == keys.end()) return;
@@ -188,7 +201,9 @@ private:
                 std::vector<std::string_view> names;
                 for (const auto& known : declared->second) names.push_back(known.name);
                 const auto near = nearest(key, names);
-                blame(place(path), path, {"driver '" + source.driver + "' has no such key", near ? "did you mean '" + std::string(*near) + "'?" : "see its README"});
+                blame(place(path), path,
+                      {"driver '" + source.driver + "' has no such key",
+                       near ? "did you mean '" + std::string(*near) + "'?" : "see its README"});
                 continue;
             }
             if (found->kind == DriverKey::Kind::secret) settings_.secrets.insert(path);
@@ -196,7 +211,8 @@ private:
         }
         for (const auto& known : declared->second) {
             if (known.required && !source.values.contains(known.name)) {
-                blame(first_place(section), section, {"driver '" + source.driver + "' needs the key '" + known.name + "'", known.about});
+                blame(first_place(section), section,
+                      {"driver '" + source.driver + "' needs the key '" + known.name + "'", known.about});
             }
         }
     }
@@ -208,11 +224,26 @@ private:
         row.max = key.max;
         for (const auto& choice : key.choices) row.choices.push_back(choice);
         switch (key.kind) {
-            case DriverKey::Kind::flag: row.kind = Kind::flag; row.field = [](Target& t) -> Field { return &t.operation.enabled; }; break;
-            case DriverKey::Kind::integer: row.kind = Kind::count; row.field = [](Target& t) -> Field { return &t.operation.max_request_bytes; }; break;
-            case DriverKey::Kind::choice: row.kind = Kind::choice; row.field = [](Target& t) -> Field { return reinterpret_cast<unsigned char*>(&t.operation.scope); }; break;
-            case DriverKey::Kind::secret: row.kind = Kind::secret; row.field = [](Target& t) -> Field { return &t.operation.table; }; break;
-            case DriverKey::Kind::text: row.kind = Kind::text; row.field = [](Target& t) -> Field { return &t.operation.table; }; break;
+            case DriverKey::Kind::flag:
+                row.kind = Kind::flag;
+                row.field = [](Target& t) -> Field { return &t.operation.enabled; };
+                break;
+            case DriverKey::Kind::integer:
+                row.kind = Kind::count;
+                row.field = [](Target& t) -> Field { return &t.operation.max_request_bytes; };
+                break;
+            case DriverKey::Kind::choice:
+                row.kind = Kind::choice;
+                row.field = [](Target& t) -> Field { return reinterpret_cast<unsigned char*>(&t.operation.scope); };
+                break;
+            case DriverKey::Kind::secret:
+                row.kind = Kind::secret;
+                row.field = [](Target& t) -> Field { return &t.operation.table; };
+                break;
+            case DriverKey::Kind::text:
+                row.kind = Kind::text;
+                row.field = [](Target& t) -> Field { return &t.operation.table; };
+                break;
         }
         OperationSettings scratch;
         if (auto complaint = assign(row, {settings_, scratch, {}}, value)) blame(place(path), path, *complaint);
@@ -225,7 +256,8 @@ private:
             const auto path = "token.keys." + id;
             if (key.file.empty()) {
                 if (others_can_read && place(path + ".secret").source == name_) {
-                    warn(place(path + ".secret"), "everybody on this machine can read this file, and it holds a secret", "chmod o-r " + name_ + ", or use secret-file");
+                    warn(place(path + ".secret"), "everybody on this machine can read this file, and it holds a secret",
+                         "chmod o-r " + name_ + ", or use secret-file");
                 }
                 continue;
             }
@@ -235,22 +267,26 @@ private:
                 blame(at, path + ".secret-file", {file.error().message(), file.error().hint()});
                 continue;
             }
-            if (file->others_can_read) warn(at, "everybody on this machine can read the secret in " + key.file, "chmod o-r " + key.file);
+            if (file->others_can_read)
+                warn(at, "everybody on this machine can read the secret in " + key.file, "chmod o-r " + key.file);
             auto secret = std::move(file->text);
             if (secret.ends_with('\n')) secret.pop_back();
             if (secret.ends_with('\r')) secret.pop_back();
             const auto length = static_cast<std::int64_t>(secret.size());
             if (length < rule.min || length > rule.max) {
                 blame(at, path + ".secret-file",
-                      {"the secret in " + key.file + " has " + std::to_string(length) + " bytes", std::to_string(rule.min) + " to " + std::to_string(rule.max) + " are needed"});
+                      {"the secret in " + key.file + " has " + std::to_string(length) + " bytes",
+                       std::to_string(rule.min) + " to " + std::to_string(rule.max) + " are needed"});
             }
             key.secret = std::move(secret);
         }
         if (!token.current.empty() && !token.keys.contains(token.current)) {
-            blame(place("token.current"), "token.current", {"there is no key '" + token.current + "' under token.keys", "name one of the keys there"});
+            blame(place("token.current"), "token.current",
+                  {"there is no key '" + token.current + "' under token.keys", "name one of the keys there"});
         }
         if (token.current.empty() && token.keys.size() > 1) {
-            blame(first_place("token.keys"), "token.keys", {"holds several keys", "say with token.current which one signs"});
+            blame(first_place("token.keys"), "token.keys",
+                  {"holds several keys", "say with token.current which one signs"});
         }
     }
 

@@ -47,7 +47,8 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
         row[0] = i;
         for (std::size_t j = 1; j <= b.size(); ++j) {
             row[j] = std::min({last[j] + 1, row[j - 1] + 1, last[j - 1] + (a[i - 1] == b[j - 1] ? 0u : 1u)});
-            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) row[j] = std::min(row[j], before[j - 2] + 1);
+            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+                row[j] = std::min(row[j], before[j - 2] + 1);
         }
         before.swap(last);
         last.swap(row);
@@ -100,21 +101,26 @@ std::string environment_name(std::string_view path) {
 }
 
 bool reads_as_other_type(std::string_view plain) {
-    static constexpr std::array<std::string_view, 10> words{"true", "false", "yes", "no", "on", "off", "null", "~", ".inf", ".nan"};
+    static constexpr std::array<std::string_view, 10> words{"true", "false", "yes", "no",   "on",
+                                                            "off",  "null",  "~",   ".inf", ".nan"};
     if (std::ranges::find(words, folded(plain)) != words.end()) return true;
-    // Octal, hexadecimal, binary, digit groups; numbers with point or exponent; sexagesimal numbers; dates. Plain decimal numbers are left
-    // out: their digits are the text.
+    // Octal, hexadecimal, binary, digit groups; numbers with point or exponent; sexagesimal numbers; dates. Plain
+    // decimal numbers are left out: their digits are the text.
     static const std::regex numbers(
-        "[-+]?(0[0-9_]+|0x[0-9a-fA-F_]+|0o[0-7_]+|0b[01_]+|[0-9]+_[0-9_]*|[0-9_]*\\.[0-9_]+([eE][-+]?[0-9]+)?|[0-9_]+\\.|[0-9]+[eE][-+]?[0-9]+"
+        "[-+]?(0[0-9_]+|0x[0-9a-fA-F_]+|0o[0-7_]+|0b[01_]+|[0-9]+_[0-9_]*|[0-9_]*\\.[0-9_]+([eE][-+]?[0-9]+)?|[0-9_]+"
+        "\\.|[0-9]+[eE][-+]?[0-9]+"
         "|[0-9][0-9_]*(:[0-5]?[0-9])+)|[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}.*");
     return plain.size() < 64 && std::regex_match(plain.begin(), plain.end(), numbers);
 }
 
 std::string yaml_scalar(std::string_view text) {
     const bool plain = !text.empty() && !reads_as_other_type(text) &&
-                       std::ranges::all_of(text, [](char c) {
-                           return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || std::string_view("._/-").find(c) != std::string_view::npos;
-                       }) &&
+                       std::ranges::all_of(text,
+                                           [](char c) {
+                                               return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+                                                      (c >= '0' && c <= '9') ||
+                                                      std::string_view("._/-").find(c) != std::string_view::npos;
+                                           }) &&
                        text[0] != '-' && text[0] != '.';
     if (plain) return std::string(text);
     std::string out = "\"";

@@ -31,8 +31,10 @@ std::vector<Row> operation_rows() {
          .operation = true,
          .choices = {"strict", "article"},
          .fleet = true,
-         .about = "A set of defaults. `strict` never runs a request again while its outcome is unknown. `article` takes the defaults of the "
-                  "original component: an owner that died is run again, unlisted exceptions may run again, no renewal, no fail-open. Every "
+         .about = "A set of defaults. `strict` never runs a request again while its outcome is unknown. `article` "
+                  "takes the defaults of the "
+                  "original component: an owner that died is run again, unlisted exceptions may run again, no renewal, "
+                  "no fail-open. Every "
                   "single key still overrides it."},
         {.path = "enabled",
          .field = [](T& t) -> Field { return &t.operation.enabled; },
@@ -46,12 +48,15 @@ std::vector<Row> operation_rows() {
          .operation = true,
          .choices = {"enforce", "observe", "off"},
          .reload = true,
-         .about = "`observe` counts what would have been refused or replayed and lets every request run; nothing is stored. `off` lets requests "
+         .about = "`observe` counts what would have been refused or replayed and lets every request run; nothing is "
+                  "stored. `off` lets requests "
                   "through untouched."},
 
         // ---- which request is it
         {.path = "key-expression",
-         .field = [](T& t) -> Field { return KeyField{&t.operation.key, KeyRule::Kind::expression}; },
+         .field = [](T& t) -> Field {
+             return KeyField{&t.operation.key, KeyRule::Kind::expression};
+         },
          .kind = Kind::text,
          .operation = true,
          .min = 1,
@@ -60,10 +65,13 @@ std::vector<Row> operation_rows() {
          .alternative = "key",
          .fleet = true,
          .unset = "the rule given in code, else by priority: header or one-time token, marked fields, all parameters",
-         .about = "The key is what this expression gives, such as `#request.orderId + ':' + #request.userId`. Null or blank is an error, never "
+         .about = "The key is what this expression gives, such as `#request.orderId + ':' + #request.userId`. Null or "
+                  "blank is an error, never "
                   "a key. Changing it makes new keys for old requests: see `key-rule-guard`."},
         {.path = "key-from-header",
-         .field = [](T& t) -> Field { return KeyField{&t.operation.key, KeyRule::Kind::header}; },
+         .field = [](T& t) -> Field {
+             return KeyField{&t.operation.key, KeyRule::Kind::header};
+         },
          .kind = Kind::text,
          .operation = true,
          .min = 1,
@@ -74,7 +82,9 @@ std::vector<Row> operation_rows() {
          .unset = "see `key-expression`",
          .about = "The key is the value of this header, `Idempotency-Key` in the IETF draft."},
         {.path = "key-from-token",
-         .field = [](T& t) -> Field { return KeyField{&t.operation.key, KeyRule::Kind::token}; },
+         .field = [](T& t) -> Field {
+             return KeyField{&t.operation.key, KeyRule::Kind::token};
+         },
          .kind = Kind::list,
          .operation = true,
          .min = 1,
@@ -83,9 +93,12 @@ std::vector<Row> operation_rows() {
          .alternative = "key",
          .fleet = true,
          .unset = "see `key-expression`",
-         .about = "The key is a one-time token from this header, else from this JSON pointer of the body: `[X-Idempotent-Token, /token]`."},
+         .about = "The key is a one-time token from this header, else from this JSON pointer of the body: "
+                  "`[X-Idempotent-Token, /token]`."},
         {.path = "key-fields",
-         .field = [](T& t) -> Field { return KeyField{&t.operation.key, KeyRule::Kind::fields}; },
+         .field = [](T& t) -> Field {
+             return KeyField{&t.operation.key, KeyRule::Kind::fields};
+         },
          .kind = Kind::list,
          .operation = true,
          .min = 1,
@@ -96,7 +109,9 @@ std::vector<Row> operation_rows() {
          .unset = "see `key-expression`",
          .about = "The key is made of these fields of the request, as JSON pointers: `[/orderId, /userId]`."},
         {.path = "key-generator",
-         .field = [](T& t) -> Field { return KeyField{&t.operation.key, KeyRule::Kind::generator}; },
+         .field = [](T& t) -> Field {
+             return KeyField{&t.operation.key, KeyRule::Kind::generator};
+         },
          .kind = Kind::text,
          .operation = true,
          .min = 1,
@@ -107,14 +122,17 @@ std::vector<Row> operation_rows() {
          .unset = "see `key-expression`",
          .about = "The key comes from the KeyGenerator registered under this name."},
         {.path = "key-rule",
-         .field = [](T& t) -> Field { return KeyField{&t.operation.key, KeyRule::Kind::automatic}; },
+         .field = [](T& t) -> Field {
+             return KeyField{&t.operation.key, KeyRule::Kind::automatic};
+         },
          .kind = Kind::choice,
          .operation = true,
          .choices = {"automatic", "all-parameters"},
          .alternative = "key",
          .fleet = true,
          .unset = "see `key-expression`",
-         .about = "`automatic` chooses by priority even where code gives a rule; `all-parameters` hashes the whole request without noise."},
+         .about = "`automatic` chooses by priority even where code gives a rule; `all-parameters` hashes the whole "
+                  "request without noise."},
         {.path = "key-required",
          .field = [](T& t) -> Field { return &t.operation.key_required; },
          .kind = Kind::flag,
@@ -126,7 +144,8 @@ std::vector<Row> operation_rows() {
          .kind = Kind::flag,
          .operation = true,
          .reload = true,
-         .about = "`true` accepts the key header only as a quoted Structured Field String, as the IETF draft asks; `false` accepts bare text too."},
+         .about = "`true` accepts the key header only as a quoted Structured Field String, as the IETF draft asks; "
+                  "`false` accepts bare text too."},
         {.path = "noise",
          .field = [](T& t) -> Field { return &t.operation.noise; },
          .kind = Kind::list,
@@ -134,21 +153,24 @@ std::vector<Row> operation_rows() {
          .max = 256,
          .check = check_json_pointer,
          .fleet = true,
-         .about = "Further fields left out of the request hash, as exact JSON pointers; `*` stands for one level. An operation's list is added to "
+         .about = "Further fields left out of the request hash, as exact JSON pointers; `*` stands for one level. An "
+                  "operation's list is added to "
                   "the general one."},
         {.path = "default-noise",
          .field = [](T& t) -> Field { return &t.operation.default_noise; },
          .kind = Kind::flag,
          .operation = true,
          .fleet = true,
-         .about = "`false` keeps the built-in noise fields (client timestamps, nonces, trace headers) in the request hash."},
+         .about =
+             "`false` keeps the built-in noise fields (client timestamps, nonces, trace headers) in the request hash."},
         {.path = "scope",
          .field = [](T& t) -> Field { return choice(t.operation.scope); },
          .kind = Kind::choice,
          .operation = true,
          .choices = {"caller", "tenant", "public"},
          .fleet = true,
-         .about = "Who shares a key. `caller`: tenant and principal, so that one caller never meets another's record; `tenant`: all callers of a "
+         .about = "Who shares a key. `caller`: tenant and principal, so that one caller never meets another's record; "
+                  "`tenant`: all callers of a "
                   "tenant; `public`: everybody."},
         {.path = "caller-required",
          .field = [](T& t) -> Field { return &t.operation.caller_required; },
@@ -164,15 +186,18 @@ std::vector<Row> operation_rows() {
          .operation = true,
          .choices = {"execute", "atomic", "hooked", "mark"},
          .fleet = true,
-         .about = "How effect and record meet. `execute`: separate commits; `atomic`: the record is finished inside the handler's own transaction; "
-                  "`hooked`: a transaction coordinator decides; `mark`: duplicates inside the retention are refused, nothing is replayed."},
+         .about = "How effect and record meet. `execute`: separate commits; `atomic`: the record is finished inside "
+                  "the handler's own transaction; "
+                  "`hooked`: a transaction coordinator decides; `mark`: duplicates inside the retention are refused, "
+                  "nothing is replayed."},
         {.path = "claim",
          .field = [](T& t) -> Field { return choice(t.operation.claim); },
          .kind = Kind::choice,
          .operation = true,
          .choices = {"before", "inside"},
          .fleet = true,
-         .about = "`atomic` only. `before` commits the record first: duplicates see it at once, right for long handlers. `inside` inserts it as the "
+         .about = "`atomic` only. `before` commits the record first: duplicates see it at once, right for long "
+                  "handlers. `inside` inserts it as the "
                   "first statement of the handler's transaction: one commit in all, right for short ones."},
         {.path = "lock-expire-millis",
          .field = [](T& t) -> Field { return &t.operation.lease; },
@@ -182,14 +207,16 @@ std::vector<Row> operation_rows() {
          .max = 60'000,
          .reload = true,
          .about = "The lease: how long an attempt that stops renewing keeps its right to execute.",
-         .too_low = "a pause or a slow database loses the lease of a live attempt, and its outcome becomes unknown or is fenced off",
+         .too_low = "a pause or a slow database loses the lease of a live attempt, and its outcome becomes unknown or "
+                    "is fenced off",
          .too_high = "duplicates wait that long after an instance died"},
         {.path = "lock-renew.enabled",
          .field = [](T& t) -> Field { return &t.operation.renew; },
          .kind = Kind::flag,
          .operation = true,
          .reload = true,
-         .about = "Prolong the lease while the handler runs. Without it every handler must end within `lock-expire-millis`."},
+         .about = "Prolong the lease while the handler runs. Without it every handler must end within "
+                  "`lock-expire-millis`."},
         {.path = "lock-renew.renew-interval-millis",
          .field = [](T& t) -> Field { return &t.operation.renew_interval; },
          .kind = Kind::millis,
@@ -220,7 +247,8 @@ std::vector<Row> operation_rows() {
          .max = year_hours,
          .alternative = "retention",
          .reload = true,
-         .about = "How long a final record counts; after that the same key may run again. Make it longer than the longest time after which a "
+         .about = "How long a final record counts; after that the same key may run again. Make it longer than the "
+                  "longest time after which a "
                   "client or broker may still repeat a request.",
          .too_low = "a late retry runs a second time",
          .too_high = "the table grows"},
@@ -245,7 +273,8 @@ std::vector<Row> operation_rows() {
          .alternative = "unknown-retention",
          .reload = true,
          .unset = "until settled",
-         .about = "How long past its retention a record of unknown outcome still holds its key back. When it ends the request may run again although "
+         .about = "How long past its retention a record of unknown outcome still holds its key back. When it ends the "
+                  "request may run again although "
                   "nobody knows whether it happened: at-least-once.",
          .too_low = "a request whose effect happened runs a second time",
          .too_high = "keys of unknown outcome stay blocked until somebody settles them"},
@@ -269,8 +298,10 @@ std::vector<Row> operation_rows() {
          .operation = true,
          .choices = {"throw", "return", "wait"},
          .reload = true,
-         .about = "What a duplicate gets while the first attempt is in progress, its outcome unknown, or the record marked. `throw`: "
-                  "RepeatSubmitException (HTTP 409); `return`: the value of the response producer; `wait`: wait for the answer at most "
+         .about = "What a duplicate gets while the first attempt is in progress, its outcome unknown, or the record "
+                  "marked. `throw`: "
+                  "RepeatSubmitException (HTTP 409); `return`: the value of the response producer; `wait`: wait for "
+                  "the answer at most "
                   "`wait-millis`, then as `throw`."},
         {.path = "wait-millis",
          .field = [](T& t) -> Field { return &t.operation.wait; },
@@ -279,7 +310,8 @@ std::vector<Row> operation_rows() {
          .min = 1,
          .max = 3'600'000,
          .reload = true,
-         .about = "The longest wait of `duplicate-handler: wait`, and of a duplicate that meets an uncommitted `claim: inside`.",
+         .about = "The longest wait of `duplicate-handler: wait`, and of a duplicate that meets an uncommitted `claim: "
+                  "inside`.",
          .too_low = "duplicates are refused that could have had the answer",
          .too_high = "waiting duplicates hold memory and their callers' connections"},
         {.path = "on-finished",
@@ -295,7 +327,8 @@ std::vector<Row> operation_rows() {
          .operation = true,
          .choices = {"hold", "ask", "retry"},
          .fleet = true,
-         .about = "What a duplicate gets when nobody knows whether the effect happened. `hold`: \"outcome unknown\" until it is settled; `ask`: the "
+         .about = "What a duplicate gets when nobody knows whether the effect happened. `hold`: \"outcome unknown\" "
+                  "until it is settled; `ask`: the "
                   "outcome resolver looks in the business data; `retry`: run again, at-least-once."},
         {.path = "local-cache-millis",
          .field = [](T& t) -> Field { return &t.operation.local_cache; },
@@ -324,7 +357,8 @@ std::vector<Row> operation_rows() {
          .operation = true,
          .choices = {"unknown", "fail"},
          .fleet = true,
-         .about = "Status after an exception that no list names. `unknown` is the truth in `execute`; `fail` lets it run again. In `atomic` the "
+         .about = "Status after an exception that no list names. `unknown` is the truth in `execute`; `fail` lets it "
+                  "run again. In `atomic` the "
                   "default is `fail`: the transaction was rolled back."},
         {.path = "retryable-exceptions",
          .field = [](T& t) -> Field { return &t.operation.retryable_exceptions; },
@@ -333,7 +367,8 @@ std::vector<Row> operation_rows() {
          .max = 256,
          .check = check_exception_type,
          .reload = true,
-         .about = "C++ types after which nothing has happened and the request may run again. Types that leave the outcome open (time-outs, lost "
+         .about = "C++ types after which nothing has happened and the request may run again. Types that leave the "
+                  "outcome open (time-outs, lost "
                   "connections) are refused here unless `on-unknown: retry`."},
         {.path = "final-exceptions",
          .field = [](T& t) -> Field { return &t.operation.final_exceptions; },
@@ -383,7 +418,8 @@ std::vector<Row> operation_rows() {
          .kind = Kind::flag,
          .operation = true,
          .reload = true,
-         .about = "Go on to the record table when the lock service is down or slow. The table still protects; only speed is lost."},
+         .about = "Go on to the record table when the lock service is down or slow. The table still protects; only "
+                  "speed is lost."},
         {.path = "on-store-failure",
          .field = [](T& t) -> Field { return choice(t.operation.on_store_failure); },
          .kind = Kind::choice,
@@ -398,7 +434,8 @@ std::vector<Row> operation_rows() {
          .min = 5,
          .max = 60'000,
          .reload = true,
-         .about = "The longest a call may spend in Nebis itself; handler and waiting for another attempt not counted. It must be shorter than the "
+         .about = "The longest a call may spend in Nebis itself; handler and waiting for another attempt not counted. "
+                  "It must be shorter than the "
                   "lease; when not written it is at most half of it.",
          .too_low = "a short hiccup of the store becomes 503s",
          .too_high = "callers hang that long in an outage"},
@@ -429,7 +466,8 @@ std::vector<Row> operation_rows() {
          .kind = Kind::flag,
          .operation = true,
          .reload = true,
-         .about = "Keep a redacted snapshot of the request in the record. It helps people who settle unknown outcomes, and holds personal data."},
+         .about = "Keep a redacted snapshot of the request in the record. It helps people who settle unknown outcomes, "
+                  "and holds personal data."},
         {.path = "redactor",
          .field = [](T& t) -> Field { return &t.operation.redactor.name; },
          .kind = Kind::text,

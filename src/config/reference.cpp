@@ -28,7 +28,8 @@ constexpr std::array sections{
     Section{"What duplicates get", "duplicate-handler", ""},
     Section{"Failures", "unlisted", ""},
     Section{"Limits, snapshots, tables", "max-request-bytes", ""},
-    Section{"Stores and locks", "datasources.<name>.driver", "From here on: keys of the whole instance, not of one operation."},
+    Section{"Stores and locks", "datasources.<name>.driver",
+            "From here on: keys of the whole instance, not of one operation."},
     Section{"Upkeep", "scheduler-enabled", ""},
     Section{"Limits of the instance", "batch-max", ""},
     Section{"One-time tokens", "token.keys.<name>.secret", ""},
@@ -81,8 +82,8 @@ key; 0 never means "for ever".
 **Secrets** can stand in files: `secret-file` takes a path, relative to the configuration file; one line break at the end doesn't count. A warning
 says when others on the machine can read it.
 
-Marks: *operation*: may stand under `operations.<name>`. *live*: safe to change while requests are in flight; other keys need a restart. *fleet*:
-all instances that share a store must agree.
+Marks: *operation*: may stand under `operations.<name>`. *live*: a program that reloads its configuration may change it while requests are in
+flight; other keys need a restart. *fleet*: all instances that share a store must agree.
 
 )";
 
@@ -90,7 +91,8 @@ std::string default_text(const Row& row, Settings& defaults) {
     if (row.path.find('<') == std::string_view::npos) {
         const auto value = value_of(row, {defaults, defaults.defaults, {}});
         if (row.unset.empty() || (!value.items.empty() && row.alternative.empty())) {
-            if (value.items.empty()) return row.kind == Kind::list ? "empty" : row.unset.empty() ? "none" : std::string(row.unset);
+            if (value.items.empty())
+                return row.kind == Kind::list ? "empty" : row.unset.empty() ? "none" : std::string(row.unset);
             return "`" + yaml_text(row, value) + "`";
         }
     } else if (row.unset.empty()) {
@@ -126,14 +128,17 @@ std::string driver_type(const DriverKey& key) {
     return text;
 }
 
-void driver_keys(std::string& out, std::string_view section, const std::map<std::string, std::vector<DriverKey>, std::less<>>& drivers) {
+void driver_keys(std::string& out, std::string_view section,
+                 const std::map<std::string, std::vector<DriverKey>, std::less<>>& drivers) {
     for (const auto& [driver, keys] : drivers) {
         if (keys.empty()) continue;
         out += "### Keys of driver `" + driver + "` (under `" + std::string(section) + "`)\n\n";
         out += "| key | type | default | |\n| --- | --- | --- | --- |\n";
         for (const auto& key : keys) {
             if (find_row(std::string(section) + "." + key.name)) continue;  // stands above already
-            const auto fallback = key.required ? std::string("required") : key.fallback.empty() ? std::string("none") : "`" + key.fallback + "`";
+            const auto fallback = key.required           ? std::string("required")
+                                  : key.fallback.empty() ? std::string("none")
+                                                         : "`" + key.fallback + "`";
             out += "| `" + key.name + "` | " + driver_type(key) + " | " + fallback + " | " + key.about + " |\n";
         }
         out += "\n";
@@ -144,13 +149,16 @@ void profiles(std::string& out) {
     out += "## Profiles\n\n| key | strict | article |\n| --- | --- | --- |\n";
     for (const auto& [key, strict] : profile_values(Profile::strict)) {
         const Row& row = *find_row(key);
-        out += "| `" + key + "` | `" + yaml_text(row, strict) + "` | `" + yaml_text(row, profile_values(Profile::article).at(key)) + "` |\n";
+        out += "| `" + key + "` | `" + yaml_text(row, strict) + "` | `" +
+               yaml_text(row, profile_values(Profile::article).at(key)) + "` |\n";
     }
     out += "\n";
 }
 
 void messages(std::string& out) {
-    out += "## Messages\n\nIds for `messages.overrides`, and the texts of the catalogue.\n\n| id | en | zh |\n| --- | --- | --- |\n";
+    out +=
+        "## Messages\n\nIds for `messages.overrides`, and the texts of the catalogue.\n\n| id | en | zh |\n| --- | --- "
+        "| --- |\n";
     for (const auto& row : observe::message_table()) {
         out += "| `" + std::string(row.id) + "` | " + std::string(row.en) + " | " + std::string(row.zh) + " |\n";
     }
@@ -168,7 +176,8 @@ std::string reference_page(const Drivers& drivers) {
             if (!section.about.empty()) out += std::string(section.about) + "\n\n";
         }
         row_text(out, row, defaults);
-        if (row.path == "datasources.<name>.session-wait-millis") driver_keys(out, "datasources.<name>", drivers.store_keys);
+        if (row.path == "datasources.<name>.session-wait-millis")
+            driver_keys(out, "datasources.<name>", drivers.store_keys);
         if (row.path == "lock.session-wait-millis") driver_keys(out, "lock", drivers.gate_keys);
     }
     profiles(out);
@@ -178,11 +187,14 @@ std::string reference_page(const Drivers& drivers) {
 
 std::string metrics_page() {
     std::string out =
-        "# Metrics\n\n<!-- Made by nebis-settings from the table of metrics; edit src/observe/metrics.cpp instead. -->\n\n"
-        "Prometheus text format. All labels are bounded: operations, data sources and fixed words. Every counter of an operation is there with 0 from "
+        "# Metrics\n\n<!-- Made by nebis-settings from the table of metrics; edit src/observe/metrics.cpp instead. "
+        "-->\n\n"
+        "Prometheus text format. All labels are bounded: operations, data sources and fixed words. Every counter of an "
+        "operation is there with 0 from "
         "the first scrape.\n\n| metric | type | labels | |\n| --- | --- | --- | --- |\n";
     for (const auto& row : observe::metric_table()) {
-        out += "| `" + std::string(row.name) + "` | " + std::string(row.type) + " | " + std::string(row.labels) + " | " + std::string(row.help) + " |\n";
+        out += "| `" + std::string(row.name) + "` | " + std::string(row.type) + " | " + std::string(row.labels) +
+               " | " + std::string(row.help) + " |\n";
     }
     return out;
 }

@@ -38,7 +38,9 @@ Overrides values_of(const Policy& p) {
     put("lock-renew.enabled", p.renew, flag);
     put("record-expire-millis", p.retention, number);
     put("unknown-retention-millis", p.unknown_retention, number);
-    put("duplicate-handler", p.on_duplicate, [](OnDuplicate v) { return word(v, std::array{"throw", "return", "wait"}); });
+    put("duplicate-handler", p.on_duplicate, [](OnDuplicate v) {
+        return word(v, std::array{"throw", "return", "wait"});
+    });
     put("wait-millis", p.wait, number);
     put("on-finished", p.on_finished, [](OnFinished v) { return word(v, std::array{"replay", "refuse"}); });
     put("on-unknown", p.on_unknown, [](OnUnknown v) { return word(v, std::array{"hold", "ask", "retry"}); });
@@ -58,20 +60,24 @@ Overrides values_of(const Policy& p) {
 // The settings that one operation gets, layer by layer.
 class Resolver {
 public:
-    Resolver(const Settings& settings, const Policy& policy) : settings_(settings), policy_(policy), op_(settings.defaults) {
+    Resolver(const Settings& settings, const Policy& policy)
+        : settings_(settings), policy_(policy), op_(settings.defaults) {
         op_.operation = policy.operation;
         const auto own = settings.operations.find(policy.operation);
         if (own != settings.operations.end()) own_ = &own->second;
     }
 
-    // What is written about this operation and contradicts itself; values that code may still replace are left for `run`.
+    // What is written about this operation and contradicts itself; values that code may still replace are left for
+    // `run`.
     std::vector<Fault> check_written() {
         apply_profile();
         apply_own();
         const Checked checked{settings_, op_, [this](std::string_view key) { return layer(key); }, false};
         for (auto& found : contradictions(checked)) {
-            const bool written = std::ranges::all_of(found.keys, [this](std::string_view key) { return layer(key) != Layer::built_in; });
-            const bool own = std::ranges::any_of(found.keys, [this](std::string_view key) { return layer(key) == Layer::operation; });
+            const bool written =
+                std::ranges::all_of(found.keys, [this](std::string_view key) { return layer(key) != Layer::built_in; });
+            const bool own = std::ranges::any_of(
+                found.keys, [this](std::string_view key) { return layer(key) == Layer::operation; });
             if (written && own) blame(found.keys.front(), found.complaint.what, found.complaint.hint);
         }
         return std::move(faults_);
@@ -92,7 +98,8 @@ public:
     }
 
 private:
-    // An operation's own profile replaces what the general profile set, but nothing that was written for all operations.
+    // An operation's own profile replaces what the general profile set, but nothing that was written for all
+    // operations.
     void apply_profile() {
         if (!own_ || !own_->contains("profile")) return;
         put("profile", own_->at("profile"), Layer::operation);
@@ -159,7 +166,8 @@ private:
 
     void check() {
         const Checked checked{settings_, op_, [this](std::string_view key) { return layer(key); }};
-        for (auto& found : contradictions(checked)) blame(found.keys.front(), found.complaint.what, found.complaint.hint);
+        for (auto& found : contradictions(checked))
+            blame(found.keys.front(), found.complaint.what, found.complaint.hint);
     }
 
     // General values that don't fit what was said about this operation more precisely give way.
@@ -167,7 +175,8 @@ private:
         op_.lease_max = std::max(op_.lease_max, op_.lease);
         op_.renew_interval = std::max(std::chrono::milliseconds{1}, std::min(op_.renew_interval, op_.lease / 3));
         if (op_.mode != Mode::mark && op_.budget >= op_.lease) op_.budget = op_.lease / 2;
-        if (layer("budget-millis") == Layer::built_in && op_.mode != Mode::mark) op_.budget = std::min(op_.budget, op_.lease / 2);
+        if (layer("budget-millis") == Layer::built_in && op_.mode != Mode::mark)
+            op_.budget = std::min(op_.budget, op_.lease / 2);
         op_.local_cache = std::min(op_.local_cache, op_.retention);
         if (op_.mode != Mode::atomic) op_.claim = Claim::before;
         if (op_.mode == Mode::atomic && layer("unlisted") == Layer::built_in) op_.unlisted = Unlisted::fail;
@@ -200,15 +209,20 @@ private:
 
 const Overrides& profile_values(Profile profile) {
     static const Overrides strict{
-        {"on-unknown", "hold"},        {"unlisted", "unknown"},
-        {"lock-renew.enabled", "true"}, {"fail-open", "true"},
+        {"on-unknown", "hold"},
+        {"unlisted", "unknown"},
+        {"lock-renew.enabled", "true"},
+        {"fail-open", "true"},
         {"retryable-exceptions", std::vector<std::string>{}},
         {"final-exceptions", std::vector<std::string>{}},
     };
-    // The original component's own lists, in the nearest C++ types: remote access and time-out may run again, illegal arguments may not.
+    // The original component's own lists, in the nearest C++ types: remote access and time-out may run again, illegal
+    // arguments may not.
     static const Overrides article{
-        {"on-unknown", "retry"},        {"unlisted", "fail"},
-        {"lock-renew.enabled", "false"}, {"fail-open", "false"},
+        {"on-unknown", "retry"},
+        {"unlisted", "fail"},
+        {"lock-renew.enabled", "false"},
+        {"fail-open", "false"},
         {"retryable-exceptions", std::vector<std::string>{"std::system_error", "boost::system::system_error"}},
         {"final-exceptions", std::vector<std::string>{"std::invalid_argument"}},
     };
@@ -217,15 +231,20 @@ const Overrides& profile_values(Profile profile) {
 
 Settings default_settings() {
     Settings settings;
-    settings.data_sources.emplace("primary", DataSource{.driver = "sqlite", .values = {{"path", "nebis.db"}, {"create-schema", "true"}}, .create_schema = true});
+    settings.data_sources.emplace("primary", DataSource{.driver = "sqlite",
+                                                        .values = {{"path", "nebis.db"}, {"create-schema", "true"}},
+                                                        .create_schema = true});
     return settings;
 }
 
 std::vector<Fault> contradictions_written(const Settings& settings) {
     std::vector<Fault> faults;
-    const auto layer = [&](std::string_view key) { return settings.where.contains(key) ? Layer::general : Layer::built_in; };
+    const auto layer = [&](std::string_view key) {
+        return settings.where.contains(key) ? Layer::general : Layer::built_in;
+    };
     for (auto& found : contradictions({settings, settings.defaults, layer, false})) {
-        const auto key = std::ranges::find_if(found.keys, [&](std::string_view k) { return settings.where.contains(k); });
+        const auto key =
+            std::ranges::find_if(found.keys, [&](std::string_view k) { return settings.where.contains(k); });
         const auto at = key == found.keys.end() ? Location{} : settings.where.find(*key)->second;
         faults.push_back({at, found.complaint.what, found.complaint.hint});
     }
@@ -237,7 +256,9 @@ std::vector<Fault> contradictions_written(const Settings& settings) {
     return faults;
 }
 
-Result<OperationSettings> resolve(const Settings& settings, const Policy& policy) { return Resolver(settings, policy).run(); }
+Result<OperationSettings> resolve(const Settings& settings, const Policy& policy) {
+    return Resolver(settings, policy).run();
+}
 
 TokenKeys token_keys(const TokenSettings& token) {
     TokenKeys keys{.current = token.current, .keys = {}};

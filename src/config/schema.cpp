@@ -81,7 +81,8 @@ json::value of_driver_key(const DriverKey& key) {
 }
 
 // Keys of all drivers of one kind; which driver takes which is for the loader to say.
-void add_driver_keys(json::object& properties, const std::map<std::string, std::vector<DriverKey>, std::less<>>& drivers) {
+void add_driver_keys(json::object& properties,
+                     const std::map<std::string, std::vector<DriverKey>, std::less<>>& drivers) {
     for (const auto& [driver, keys] : drivers) {
         for (const auto& key : keys) {
             if (!properties.contains(key.name)) properties[key.name] = of_driver_key(key);
@@ -140,14 +141,17 @@ void print(std::string& out, const json::value& value, std::size_t depth) {
 }
 
 json::object shell(json::value inner, const char* name) {
-    return {{"type", json::array{"object", "null"}}, {"additionalProperties", false}, {"properties", json::object{{name, std::move(inner)}}}};
+    return {{"type", json::array{"object", "null"}},
+            {"additionalProperties", false},
+            {"properties", json::object{{name, std::move(inner)}}}};
 }
 
 }  // namespace
 
 std::string json_schema(const Drivers& drivers) {
     json::object root{{"$schema", "https://json-schema.org/draft/2020-12/schema"}, {"title", "Configuration of Nebis"}};
-    for (auto& [key, value] : shell(shell(Maker(drivers).of_slot(slots(), ""), "idempotent"), "nebis")) root[key] = value;
+    for (auto& [key, value] : shell(shell(Maker(drivers).of_slot(slots(), ""), "idempotent"), "nebis"))
+        root[key] = value;
     std::string out;
     print(out, root, 0);
     return out + "\n";

@@ -16,8 +16,8 @@
 #include <string_view>
 #include <vector>
 
-/// Every setting as a plain value. What each one means, its unit, range and default: `table.cpp`, the one table of settings (D7); the
-/// reference page docs/configuration.md is made of it.
+/// Every setting as a plain value. What each one means, its unit, range and default: `table.cpp`, the one table of
+/// settings (D7); the reference page docs/configuration.md is made of it.
 namespace nebis::config {
 
 /// Where a value was written: a file with line and column (from 1), or an environment variable or flag (line 0).
@@ -33,8 +33,8 @@ struct Location {
 /// A value as it was written: one text or a list of texts. What the table turns into the fields below.
 struct Value {
     Value() = default;
-    Value(const char* text) : items{text} {}                                         // NOLINT: implicit on purpose
-    Value(std::string text) : items{std::move(text)} {}                              // NOLINT: implicit on purpose
+    Value(const char* text) : items{text} {}                                        // NOLINT: implicit on purpose
+    Value(std::string text) : items{std::move(text)} {}                             // NOLINT: implicit on purpose
     Value(std::vector<std::string> texts) : items(std::move(texts)), list(true) {}  // NOLINT: implicit on purpose
 
     std::vector<std::string> items;
@@ -45,7 +45,8 @@ struct Value {
 /// Values by key ("lock-renew.enabled"), as under `operations.<name>`.
 using Overrides = std::map<std::string, Value, std::less<>>;
 
-/// An extension point: the name to look up in `Drivers` or, when the name is empty, the object given in code. Both empty: the built-in behaviour.
+/// An extension point: the name to look up in `Drivers` or, when the name is empty, the object given in code. Both
+/// empty: the built-in behaviour.
 template <class T>
 struct Extension {
     std::string name;
@@ -120,10 +121,11 @@ struct OperationSettings {
 /// A store's database (`datasources.<name>`) or the lock service (`lock`).
 struct DataSource {
     std::string driver = {};
-    std::map<std::string, std::string> values = {};    ///< the driver's own keys ("path", "url", …); "create-schema" too when it is true
-    bool create_schema = false;                        ///< stores: make the table when it is missing
-    std::optional<std::size_t> max_sessions = {};      ///< empty: what the driver says is best
-    std::chrono::milliseconds session_wait{800};       ///< longest wait for a free session
+    std::map<std::string, std::string> values =
+        {};                      ///< the driver's own keys ("path", "url", …); "create-schema" too when it is true
+    bool create_schema = false;  ///< stores: make the table when it is missing
+    std::optional<std::size_t> max_sessions = {};  ///< empty: what the driver says is best
+    std::chrono::milliseconds session_wait{800};   ///< longest wait for a free session
 };
 
 struct SchedulerSettings {
@@ -138,9 +140,9 @@ struct SchedulerSettings {
 
 struct LimitSettings {
     std::size_t batch_max = 64;
-    std::size_t queue_max = 10'000;             ///< requests queued for one store or lock
-    std::size_t waiters_max = 100'000;          ///< duplicates waiting in this process
-    std::size_t attempts_max = 100'000;         ///< handlers in flight in this process
+    std::size_t queue_max = 10'000;      ///< requests queued for one store or lock
+    std::size_t waiters_max = 100'000;   ///< duplicates waiting in this process
+    std::size_t attempts_max = 100'000;  ///< handlers in flight in this process
     std::size_t local_cache_bytes = 64 * 1024 * 1024;
     std::size_t worker_threads = 2;
     std::chrono::milliseconds start_timeout{10'000};
@@ -167,7 +169,8 @@ struct HttpSettings {
     std::string listen = "127.0.0.1:8080";
     std::string documentation_url;
     std::string replayed_header = "Idempotency-Replayed";
-    std::vector<std::string> replay_headers = {"Content-Type", "Content-Language", "Content-Location", "ETag", "Last-Modified", "Link", "Location"};
+    std::vector<std::string> replay_headers = {
+        "Content-Type", "Content-Language", "Content-Location", "ETag", "Last-Modified", "Link", "Location"};
     std::size_t threads = 2;
     std::size_t max_connections = 1'024;
     std::size_t max_header_bytes = 16 * 1024;
@@ -181,11 +184,11 @@ struct MessageSettings {
 };
 
 struct Settings {
-    std::string instance;                             ///< empty: the engine makes one
-    std::map<std::string, DataSource> data_sources;   ///< never empty after loading
+    std::string instance;                            ///< empty: the engine makes one
+    std::map<std::string, DataSource> data_sources;  ///< never empty after loading
     DataSource lock{.driver = "local"};
-    std::string key_prefix;                           ///< before every name in a shared lock service (S38)
-    bool key_rule_guard = true;                       ///< S64
+    std::string key_prefix;      ///< before every name in a shared lock service (S38)
+    bool key_rule_guard = true;  ///< S64
     SchedulerSettings scheduler;
     LimitSettings limits;
     BreakerSettings breaker;
@@ -193,27 +196,30 @@ struct Settings {
     HttpSettings http;
     MessageSettings messages;
 
-    OperationSettings defaults;                                   ///< built-in < profile < what the configuration says for all operations
-    std::map<std::string, Overrides, std::less<>> operations;     ///< `operations.<name>.*`
+    OperationSettings defaults;  ///< built-in < profile < what the configuration says for all operations
+    std::map<std::string, Overrides, std::less<>> operations;  ///< `operations.<name>.*`
 
-    std::map<std::string, Location, std::less<>> where;           ///< by dotted path: each value that was written
-    std::set<std::string, std::less<>> secrets;                   ///< paths of drivers' values that must not be shown
-    std::vector<std::string> warnings;                            ///< "file:line:column: …"
+    std::map<std::string, Location, std::less<>> where;  ///< by dotted path: each value that was written
+    std::set<std::string, std::less<>> secrets;          ///< paths of drivers' values that must not be shown
+    std::vector<std::string> warnings;                   ///< "file:line:column: …"
 };
 
 /// The token secrets as TokenService::make takes them.
 TokenKeys token_keys(const TokenSettings& token);
 
-/// The value at a path below nebis.idempotent ("http.documentation-url") as text; lists joined with ", "; empty when unset, unknown or secret.
+/// The value at a path below nebis.idempotent ("http.documentation-url") as text; lists joined with ", "; empty when
+/// unset, unknown or secret.
 std::string setting_text(const Settings& settings, std::string_view path);
 
-/// What is used when no file is given: one SQLite file `nebis.db` in the working directory, in-process lock, profile strict.
+/// What is used when no file is given: one SQLite file `nebis.db` in the working directory, in-process lock, profile
+/// strict.
 Settings default_settings();
 
 /// The names and values that a profile sets, below everything that is written.
 const Overrides& profile_values(Profile profile);
 
-/// All layers of one operation put together: built-in default < profile < configuration for all operations < `policy` < `operations.<name>.*`.
+/// All layers of one operation put together: built-in default < profile < configuration for all operations < `policy` <
+/// `operations.<name>.*`.
 /// **Errors**: `misconfigured`, naming each value that is out of range and each pair that contradicts, with a hint.
 Result<OperationSettings> resolve(const Settings& settings, const Policy& policy);
 

@@ -14,7 +14,9 @@ using std::chrono::milliseconds;
 
 constexpr std::int64_t hour_millis = 3'600'000;
 
-bool is_number(Kind kind) { return kind == Kind::count || kind == Kind::bytes || kind == Kind::millis || kind == Kind::hours; }
+bool is_number(Kind kind) {
+    return kind == Kind::count || kind == Kind::bytes || kind == Kind::millis || kind == Kind::hours;
+}
 
 std::string_view unit_of(Kind kind) {
     switch (kind) {
@@ -42,15 +44,18 @@ std::optional<Complaint> read_number(const Row& row, std::string_view text, std:
     const auto digits = text.substr(text.starts_with("-") ? 1 : 0);
     const bool all_digits = !digits.empty() && std::ranges::all_of(digits, [](char c) { return c >= '0' && c <= '9'; });
     if (!all_digits) {
-        const bool unit_behind = !text.empty() && text[0] >= '0' && text[0] <= '9' &&
-                                 text.find_first_not_of("0123456789 abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ") == std::string_view::npos &&
-                                 !text.starts_with("0x") && !text.starts_with("0o") && !text.starts_with("0b");
+        const bool unit_behind =
+            !text.empty() && text[0] >= '0' && text[0] <= '9' &&
+            text.find_first_not_of("0123456789 abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ") ==
+                std::string_view::npos &&
+            !text.starts_with("0x") && !text.starts_with("0o") && !text.starts_with("0b");
         auto hint = must_be(row);
         if (unit_behind) hint += "; the unit stands in the key, not in the value";
         return Complaint{quoted(text) + " is no whole number", hint};
     }
     if (digits.size() > 1 && digits[0] == '0') {
-        return Complaint{quoted(text) + " begins with 0, which some readers take for octal", "write it without leading zeros"};
+        return Complaint{quoted(text) + " begins with 0, which some readers take for octal",
+                         "write it without leading zeros"};
     }
     const auto [end, fault] = std::from_chars(text.data(), text.data() + text.size(), number);
     if (fault == std::errc::result_out_of_range || number < row.min || number > row.max) {
@@ -65,10 +70,12 @@ std::optional<Complaint> check_text(const Row& row, std::string_view text) {
     const bool measured = row.kind != Kind::list;  // min and max of a list count its items
     if (measured && size < row.min) {
         if (size == 0) return Complaint{"is empty", "leave the key out to have the default"};
-        return Complaint{"is too short: " + std::to_string(size) + " bytes", "at least " + std::to_string(row.min) + " are needed"};
+        return Complaint{"is too short: " + std::to_string(size) + " bytes",
+                         "at least " + std::to_string(row.min) + " are needed"};
     }
     if (measured && row.max > 0 && size > row.max) {
-        return Complaint{"is too long: " + std::to_string(size) + " bytes", "at most " + std::to_string(row.max) + " are allowed"};
+        return Complaint{"is too long: " + std::to_string(size) + " bytes",
+                         "at most " + std::to_string(row.max) + " are allowed"};
     }
     if (std::ranges::any_of(text, [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; })) {
         return Complaint{"holds control characters", "use printable text"};
@@ -151,7 +158,9 @@ struct Read {
     Value operator()(const bool* field) const { return *field ? "true" : "false"; }
     Value operator()(const unsigned char* field) const { return std::string(row.choices[*field]); }
     Value operator()(const std::size_t* field) const { return std::to_string(*field); }
-    Value operator()(const std::optional<std::size_t>* field) const { return *field ? Value(std::to_string(**field)) : Value(); }
+    Value operator()(const std::optional<std::size_t>* field) const {
+        return *field ? Value(std::to_string(**field)) : Value();
+    }
     Value operator()(const milliseconds* field) const { return duration(*field); }
     Value operator()(const std::optional<milliseconds>* field) const { return *field ? duration(**field) : Value(); }
     Value operator()(const std::string* field) const { return field->empty() ? Value() : Value(*field); }
@@ -172,7 +181,8 @@ std::optional<Complaint> check_shape(const Row& row, const Value& value) {
         return Complaint{"has " + std::to_string(count) + " items", range_text(row) + " are allowed"};
     }
     for (auto item = value.items.begin(); item != value.items.end(); ++item) {
-        if (std::find(value.items.begin(), item, *item) != item) return Complaint{quoted(*item) + " stands twice in the list", "drop one"};
+        if (std::find(value.items.begin(), item, *item) != item)
+            return Complaint{quoted(*item) + " stands twice in the list", "drop one"};
     }
     return std::nullopt;
 }
@@ -186,11 +196,13 @@ std::optional<Complaint> assign(const Row& row, Target target, const Value& valu
         if (is_number(row.kind)) {
             if (auto complaint = read_number(row, item, number)) return complaint;
         } else if (row.kind == Kind::flag) {
-            if (item != "true" && item != "false") return Complaint{quoted(item) + " is neither true nor false", "write true or false"};
+            if (item != "true" && item != "false")
+                return Complaint{quoted(item) + " is neither true nor false", "write true or false"};
         } else if (row.kind == Kind::choice) {
             if (std::ranges::find(row.choices, item) == row.choices.end()) {
                 auto hint = "one of: " + type_text(row);
-                if (const auto near = nearest(item, row.choices)) hint = "did you mean '" + std::string(*near) + "'? " + hint;
+                if (const auto near = nearest(item, row.choices))
+                    hint = "did you mean '" + std::string(*near) + "'? " + hint;
                 return Complaint{quoted(item) + " is not known here", hint};
             }
         } else if (auto complaint = check_text(row, item)) {
@@ -201,9 +213,7 @@ std::optional<Complaint> assign(const Row& row, Target target, const Value& valu
     return std::nullopt;
 }
 
-Value value_of(const Row& row, Target target) {
-    return std::visit(Read{row}, row.field(target));
-}
+Value value_of(const Row& row, Target target) { return std::visit(Read{row}, row.field(target)); }
 
 std::string type_text(const Row& row) {
     switch (row.kind) {

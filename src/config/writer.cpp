@@ -40,14 +40,17 @@ std::string shown(std::string_view text) { return "'" + std::string(text.substr(
 // A row that stands elsewhere under the same last part.
 std::optional<std::string_view> same_key_elsewhere(std::string_view key) {
     for (const auto& row : table()) {
-        if (row.path.ends_with(key) && row.path.size() > key.size() && row.path[row.path.size() - key.size() - 1] == '.') return row.path;
+        if (row.path.ends_with(key) && row.path.size() > key.size() &&
+            row.path[row.path.size() - key.size() - 1] == '.')
+            return row.path;
     }
     return std::nullopt;
 }
 
 std::string as_kebab(std::string_view environment_part) {
     std::string out;
-    for (const char c : environment_part) out += c == '_' ? '-' : c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+    for (const char c : environment_part)
+        out += c == '_' ? '-' : c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
     return out;
 }
 
@@ -94,17 +97,21 @@ const Slot& slots() {
     return *root;
 }
 
-// ---- the file --------------------------------------------------------------------------------------------------------
+// ---- the file
+// --------------------------------------------------------------------------------------------------------
 
 void Writer::read_file(const Node& root) {
     if (root.kind == Node::Kind::nothing) return;
-    if (root.kind != Node::Kind::map) return blame(root.at, "a configuration is a map of keys", "begin with nebis: and idempotent: below it");
+    if (root.kind != Node::Kind::map)
+        return blame(root.at, "a configuration is a map of keys", "begin with nebis: and idempotent: below it");
     for (const auto& [key, value] : root.members) {
         if (key.text == "forgeadmin") {
-            blame(key.at, "'forgeadmin' is the original component's name", "write nebis: in its place; the keys below it are the same");
+            blame(key.at, "'forgeadmin' is the original component's name",
+                  "write nebis: in its place; the keys below it are the same");
         } else if (key.text != "nebis") {
             const bool known = slots().children.contains(key.text);
-            blame(key.at, "unknown key " + shown(key.text), known ? "it belongs under nebis: and idempotent:" : "the only key here is 'nebis'");
+            blame(key.at, "unknown key " + shown(key.text),
+                  known ? "it belongs under nebis: and idempotent:" : "the only key here is 'nebis'");
         } else if (value.kind == Node::Kind::map) {
             for (const auto& [inner, settings] : value.members) {
                 if (inner.text != "idempotent") {
@@ -123,7 +130,9 @@ void Writer::read_file(const Node& root) {
 void Writer::walk(const Node& node, const Slot& slot, std::vector<std::string>& path) {
     if (node.kind == Node::Kind::nothing) return;
     if (node.kind != Node::Kind::map) {
-        return blame(node.at, shown(path.empty() ? "idempotent" : dotted(path)) + " must be a map of keys, not one value", "write its keys below it, indented");
+        return blame(node.at,
+                     shown(path.empty() ? "idempotent" : dotted(path)) + " must be a map of keys, not one value",
+                     "write its keys below it, indented");
     }
     for (const auto& [key, value] : node.members) {
         if (key.kind == Node::Kind::scalar && !(key.text == "<<" && !key.quoted)) member(key, value, slot, path);
@@ -148,21 +157,30 @@ void Writer::member(const Node& key, const Node& value, const Slot& slot, std::v
 
 void Writer::leaf(const Node& node, const Row* row, const std::vector<std::string>& path) {
     const auto name = shown(dotted(path));
-    const auto wants_plain = [&] { return row && row->kind != Kind::text && row->kind != Kind::secret && row->kind != Kind::list && row->kind != Kind::choice; };
+    const auto wants_plain = [&] {
+        return row && row->kind != Kind::text && row->kind != Kind::secret && row->kind != Kind::list &&
+               row->kind != Kind::choice;
+    };
     const auto unclear = [&](const Node& scalar) {
         if (scalar.quoted || wants_plain() || !reads_as_other_type(scalar.text)) return false;
-        if (row && row->kind == Kind::choice && std::ranges::find(row->choices, scalar.text) != row->choices.end()) return false;
+        if (row && row->kind == Kind::choice && std::ranges::find(row->choices, scalar.text) != row->choices.end())
+            return false;
         // A driver's flag is a flag, whichever driver it is.
         if (!row && (scalar.text == "true" || scalar.text == "false")) return false;
-        blame(scalar.at, "the value of " + name + (row && row->kind == Kind::secret ? "" : ", " + scalar.text + ",") + " is not a text to every YAML reader",
+        blame(scalar.at,
+              "the value of " + name + (row && row->kind == Kind::secret ? "" : ", " + scalar.text + ",") +
+                  " is not a text to every YAML reader",
               row && row->kind == Kind::choice ? "one of: " + type_text(*row) : "put it in double quotes");
         return true;
     };
     switch (node.kind) {
         case Node::Kind::nothing: return;
-        case Node::Kind::map: return blame(node.at, name + " must be one value, not a map", row ? "expected: " + type_text(*row) : "write key: value");
+        case Node::Kind::map:
+            return blame(node.at, name + " must be one value, not a map",
+                         row ? "expected: " + type_text(*row) : "write key: value");
         case Node::Kind::scalar: {
-            if (wants_plain() && node.quoted) return blame(node.at, name + " is in quotes, which makes it a text", "write it without quotes");
+            if (wants_plain() && node.quoted)
+                return blame(node.at, name + " is in quotes, which makes it a text", "write it without quotes");
             if (unclear(node)) return;
             return add({row, path, Value(node.text), node.at, Source::file});
         }
@@ -170,7 +188,9 @@ void Writer::leaf(const Node& node, const Row* row, const std::vector<std::strin
     }
     std::vector<std::string> items;
     for (const auto& item : node.items) {
-        if (item.kind != Node::Kind::scalar) return blame(item.at, "the items of " + name + " must be texts", "expected: " + (row ? type_text(*row) : "text"));
+        if (item.kind != Node::Kind::scalar)
+            return blame(item.at, "the items of " + name + " must be texts",
+                         "expected: " + (row ? type_text(*row) : "text"));
         if (unclear(item)) return;
         items.push_back(item.text);
     }
@@ -202,11 +222,13 @@ bool Writer::good_name(const std::vector<std::string>& path, const std::string& 
             std::vector<std::string_view> ids;
             for (const auto& row : observe::message_table()) ids.push_back(row.id);
             const auto near = nearest(name, ids);
-            complaint = Complaint{"is no message", near ? "did you mean '" + std::string(*near) + "'?" : "docs/configuration.md lists their ids"};
+            complaint = Complaint{"is no message", near ? "did you mean '" + std::string(*near) + "'?"
+                                                        : "docs/configuration.md lists their ids"};
         }
     } else if (section == "token.keys") {
         complaint = check_plain_name(name);
-        if (!complaint && (name.size() > 16 || name.find('.') != std::string::npos)) complaint = Complaint{"is no key id", ""};
+        if (!complaint && (name.size() > 16 || name.find('.') != std::string::npos))
+            complaint = Complaint{"is no key id", ""};
         if (complaint) complaint->hint = "use 1 to 16 letters, digits, _ and -";
     } else {
         complaint = check_plain_name(name);
@@ -215,7 +237,8 @@ bool Writer::good_name(const std::vector<std::string>& path, const std::string& 
     return !complaint;
 }
 
-// ---- environment and flags -------------------------------------------------------------------------------------------
+// ---- environment and flags
+// -------------------------------------------------------------------------------------------
 
 // A name that the file gave (or that every configuration has), spelled as the environment spells it.
 std::optional<std::string> Writer::known_name(const std::vector<std::string>& path, std::string_view part) const {
@@ -225,7 +248,8 @@ std::optional<std::string> Writer::known_name(const std::vector<std::string>& pa
         for (const auto& row : observe::message_table()) names.emplace_back(row.id);
     }
     for (const auto& [text, written] : all_) {
-        if (written.path.size() > path.size() && std::equal(path.begin(), path.end(), written.path.begin())) names.push_back(written.path[path.size()]);
+        if (written.path.size() > path.size() && std::equal(path.begin(), path.end(), written.path.begin()))
+            names.push_back(written.path[path.size()]);
     }
     std::ranges::sort(names);
     names.erase(std::unique(names.begin(), names.end()), names.end());
@@ -244,8 +268,10 @@ void Writer::read_environment(const std::map<std::string, std::string>& environm
         std::vector<std::string> path;
         bool understood = variable.starts_with(environment_prefix) && variable.size() > environment_prefix.size();
         bool ambiguous = false;
-        for (const auto& part : understood ? split(std::string_view(variable).substr(environment_prefix.size()), "__") : std::vector<std::string>{}) {
-            const auto next = std::ranges::find_if(slot->children, [&](const auto& c) { return environment_part(c.first) == environment_part(part); });
+        for (const auto& part : understood ? split(std::string_view(variable).substr(environment_prefix.size()), "__")
+                                           : std::vector<std::string>{}) {
+            const auto next = std::ranges::find_if(
+                slot->children, [&](const auto& c) { return environment_part(c.first) == environment_part(part); });
             if (next != slot->children.end()) {
                 path.push_back(next->first);
                 slot = next->second.get();
@@ -268,13 +294,15 @@ void Writer::read_environment(const std::map<std::string, std::string>& environm
             }
         }
         if (ambiguous) {
-            blame(at, "several names are spelled like this", "write the name in its own spelling, with lower case where it has lower case");
+            blame(at, "several names are spelled like this",
+                  "write the name in its own spelling, with lower case where it has lower case");
         } else if (!understood || (slot && !slot->row && (!slot->children.empty() || slot->named))) {
             std::vector<std::string> names;
             for (const auto& row : table()) names.push_back(environment_name(row.path));
             const std::vector<std::string_view> views(names.begin(), names.end());
             const auto near = nearest(variable, views);
-            blame(at, "no setting has this name", near ? "did you mean " + std::string(*near) + "?" : "docs/configuration.md lists every name");
+            blame(at, "no setting has this name",
+                  near ? "did you mean " + std::string(*near) + "?" : "docs/configuration.md lists every name");
         } else if (slot) {
             text(slot->row, std::move(path), value, at, Source::environment);
         }
@@ -323,7 +351,8 @@ void Writer::read_sets(const std::vector<std::string>& sets) {
             std::vector<std::string_view> names;
             for (const auto& known : table()) names.push_back(known.path);
             const auto near = nearest(name, names);
-            blame(at, "no setting has this name", near ? "did you mean '" + std::string(*near) + "'?" : "docs/configuration.md lists every name");
+            blame(at, "no setting has this name",
+                  near ? "did you mean '" + std::string(*near) + "'?" : "docs/configuration.md lists every name");
             continue;
         }
         bool good = true;
@@ -350,11 +379,13 @@ void Writer::add(Written written) {
     if (written.row && !written.row->alternative.empty()) {
         for (auto other = all_.begin(); other != all_.end();) {
             const auto& [other_path, there] = *other;
-            const bool same_value = there.row && there.row != written.row && there.row->alternative == written.row->alternative &&
+            const bool same_value = there.row && there.row != written.row &&
+                                    there.row->alternative == written.row->alternative &&
                                     there.path.size() == written.path.size() &&
                                     std::equal(there.path.begin(), there.path.end() - 1, written.path.begin());
             if (same_value && there.source == written.source) {
-                blame(written.at, shown(path) + " and " + shown(other_path) + " say the same thing twice", "keep one of them; the other stands at " + there.at.text());
+                blame(written.at, shown(path) + " and " + shown(other_path) + " say the same thing twice",
+                      "keep one of them; the other stands at " + there.at.text());
             }
             other = same_value && there.source < written.source ? all_.erase(other) : std::next(other);
         }

@@ -19,9 +19,9 @@ namespace nebis::config {
 /// The table as a tree: what may stand under what.
 struct Slot {
     std::map<std::string, std::unique_ptr<Slot>, std::less<>> children;
-    std::unique_ptr<Slot> named;   ///< under any name the user chooses
-    const Row* row = nullptr;      ///< a value
-    bool driver = false;           ///< takes the keys of a driver too
+    std::unique_ptr<Slot> named;  ///< under any name the user chooses
+    const Row* row = nullptr;     ///< a value
+    bool driver = false;          ///< takes the keys of a driver too
 
     std::vector<std::string_view> names() const;
 };
@@ -33,14 +33,15 @@ enum class Source : std::uint8_t { file, environment, flag };
 
 /// One value that was written.
 struct Written {
-    const Row* row = nullptr;        ///< null: a driver's own key
-    std::vector<std::string> path;   ///< below nebis.idempotent
+    const Row* row = nullptr;       ///< null: a driver's own key
+    std::vector<std::string> path;  ///< below nebis.idempotent
     Value value;
     Location at;
     Source source = Source::file;
 };
 
-/// Collects what was written. A higher source replaces what a lower one said; two spellings of one value in the same source are a fault.
+/// Collects what was written. A higher source replaces what a lower one said; two spellings of one value in the same
+/// source are a fault.
 class Writer {
 public:
     explicit Writer(std::vector<Fault>& faults) : faults_(faults) {}
@@ -60,7 +61,9 @@ private:
     std::optional<std::string> known_name(const std::vector<std::string>& path, std::string_view part) const;
     void text(const Row* row, std::vector<std::string> path, const std::string& text, Location at, Source source);
     void add(Written written);
-    void blame(Location at, std::string what, std::string hint) { faults_.push_back({std::move(at), std::move(what), std::move(hint)}); }
+    void blame(Location at, std::string what, std::string hint) {
+        faults_.push_back({std::move(at), std::move(what), std::move(hint)});
+    }
 
     std::vector<Fault>& faults_;
     std::map<std::string, Written> all_;  // by dotted path

@@ -32,20 +32,29 @@ public:
     }
 
     void OnAlias(const YAML::Mark& mark, YAML::anchor_t) override {
-        blame(mark, "an alias (*name)", "write the value out: what a configuration says should be seen where it stands");
+        blame(mark, "an alias (*name)",
+              "write the value out: what a configuration says should be seen where it stands");
     }
 
-    void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor, const std::string& value) override {
+    void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
+                  const std::string& value) override {
         check(mark, anchor, tag);
-        add(Node{.kind = Node::Kind::scalar, .at = at(mark), .text = value, .quoted = tag == "!", .items = {}, .members = {}});
+        add(Node{.kind = Node::Kind::scalar,
+                 .at = at(mark),
+                 .text = value,
+                 .quoted = tag == "!",
+                 .items = {},
+                 .members = {}});
     }
 
-    void OnSequenceStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor, YAML::EmitterStyle::value) override {
+    void OnSequenceStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
+                         YAML::EmitterStyle::value) override {
         check(mark, anchor, tag);
         open(mark, Node::Kind::list);
     }
     void OnSequenceEnd() override { close(); }
-    void OnMapStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor, YAML::EmitterStyle::value) override {
+    void OnMapStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
+                    YAML::EmitterStyle::value) override {
         check(mark, anchor, tag);
         open(mark, Node::Kind::map);
     }
@@ -69,11 +78,13 @@ private:
 
     void check(const YAML::Mark& mark, YAML::anchor_t anchor, const std::string& tag) {
         if (anchor != 0) blame(mark, "an anchor (&name)", "write the value out where it is used");
-        if (!tag.empty() && tag != "?" && tag != "!") blame(mark, "a tag (" + tag.substr(0, 60) + ")", "write the plain value");
+        if (!tag.empty() && tag != "?" && tag != "!")
+            blame(mark, "a tag (" + tag.substr(0, 60) + ")", "write the plain value");
     }
 
     void open(const YAML::Mark& mark, Node::Kind kind) {
-        if (stack_.size() >= deepest_nesting) blame(mark, "nesting deeper than " + std::to_string(deepest_nesting), "no key lies that deep");
+        if (stack_.size() >= deepest_nesting)
+            blame(mark, "nesting deeper than " + std::to_string(deepest_nesting), "no key lies that deep");
         stack_.push_back({Node{.kind = kind, .at = at(mark), .text = {}, .items = {}, .members = {}}, false});
     }
 
@@ -102,12 +113,17 @@ private:
     }
 
     void check_key(const Node& map, const Node& key) {
-        const auto blame_key = [&](std::string what, std::string hint) { faults_.push_back({key.at, std::move(what), std::move(hint)}); };
+        const auto blame_key = [&](std::string what, std::string hint) {
+            faults_.push_back({key.at, std::move(what), std::move(hint)});
+        };
         if (key.kind != Node::Kind::scalar) return blame_key("a key must be one plain word", "write key: value");
-        if (key.text == "<<" && !key.quoted) return blame_key("a merge key (<<) is not taken here", "write the keys out");
-        const auto same = std::ranges::find_if(map.members, [&](const auto& member) { return member.first.text == key.text; });
+        if (key.text == "<<" && !key.quoted)
+            return blame_key("a merge key (<<) is not taken here", "write the keys out");
+        const auto same =
+            std::ranges::find_if(map.members, [&](const auto& member) { return member.first.text == key.text; });
         if (same == map.members.end()) return;
-        blame_key("the key '" + key.text.substr(0, 80) + "' stands here twice", "the first one is in line " + std::to_string(same->first.at.line));
+        blame_key("the key '" + key.text.substr(0, 80) + "' stands here twice",
+                  "the first one is in line " + std::to_string(same->first.at.line));
     }
 
     const std::string& name_;
@@ -174,7 +190,8 @@ std::string hint_for(const YAML::ParserException& fault) {
     }
     if (what.find("end of map") != std::string::npos) return "check the indentation of this line and of the ones above";
     if (what.find("end of sequence") != std::string::npos) return "check the brackets and commas of this list";
-    if (what.find("unknown token") != std::string::npos) return "a text that begins with a special character needs quotes";
+    if (what.find("unknown token") != std::string::npos)
+        return "a text that begins with a special character needs quotes";
     return "see docs/configuration.md for an example";
 }
 
@@ -194,7 +211,8 @@ Node read_yaml(std::string_view text, const std::string& name, std::vector<Fault
         YAML::Parser parser(stream);
         if (!parser.HandleNextDocument(builder)) return {};
         Node root = std::move(builder).root();
-        // The parser is asked again with a builder of its own: where a second document begins is where its first event comes from.
+        // The parser is asked again with a builder of its own: where a second document begins is where its first event
+        // comes from.
         struct Second final : public YAML::EventHandler {
             YAML::Mark first;
             void OnDocumentStart(const YAML::Mark& mark) override {
@@ -205,22 +223,26 @@ Node read_yaml(std::string_view text, const std::string& name, std::vector<Fault
             void OnNull(const YAML::Mark&, YAML::anchor_t) override {}
             void OnAlias(const YAML::Mark&, YAML::anchor_t) override {}
             void OnScalar(const YAML::Mark&, const std::string&, YAML::anchor_t, const std::string&) override {}
-            void OnSequenceStart(const YAML::Mark&, const std::string&, YAML::anchor_t, YAML::EmitterStyle::value) override {}
+            void OnSequenceStart(const YAML::Mark&, const std::string&, YAML::anchor_t,
+                                 YAML::EmitterStyle::value) override {}
             void OnSequenceEnd() override {}
-            void OnMapStart(const YAML::Mark&, const std::string&, YAML::anchor_t, YAML::EmitterStyle::value) override {}
+            void OnMapStart(const YAML::Mark&, const std::string&, YAML::anchor_t, YAML::EmitterStyle::value) override {
+            }
             void OnMapEnd() override {}
         } second;
         try {
             parser.HandleNextDocument(second);
         } catch (const Enough&) {
-            faults.push_back({builder.at(second.first), "a second document begins here", "a configuration is one document: remove the '---'"});
+            faults.push_back({builder.at(second.first), "a second document begins here",
+                              "a configuration is one document: remove the '---'"});
         }
         return root;
     } catch (const Enough&) {
     } catch (const YAML::ParserException& fault) {
         faults.push_back({builder.at(fault.mark), "this is no YAML: " + fault.msg, hint_for(fault)});
     } catch (const YAML::Exception& fault) {
-        faults.push_back({builder.at(fault.mark), "this is no YAML: " + fault.msg, "see docs/configuration.md for an example"});
+        faults.push_back(
+            {builder.at(fault.mark), "this is no YAML: " + fault.msg, "see docs/configuration.md for an example"});
     }
     return {};
 }

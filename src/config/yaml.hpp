@@ -9,8 +9,9 @@
 #include <utility>
 #include <vector>
 
-/// The YAML that a configuration may be written in: maps, lists and scalars. Anchors, aliases, merge keys, tags, several documents,
-/// repeated keys and tabs in the indentation are refused, since each of them says something else than a reader sees.
+/// The YAML that a configuration may be written in: maps, lists and scalars. Anchors, aliases, merge keys, tags,
+/// several documents, repeated keys and tabs in the indentation are refused, since each of them says something else
+/// than a reader sees.
 namespace nebis::config {
 
 struct Node {
@@ -18,16 +19,17 @@ struct Node {
 
     Kind kind = Kind::nothing;
     Location at;
-    std::string text;      ///< scalar
-    bool quoted = false;   ///< scalar: in quotes or a block, so surely meant as text
-    std::vector<Node> items;                              ///< list
-    std::vector<std::pair<Node, Node>> members;           ///< map, in order; keys are scalars, each once
+    std::string text;                            ///< scalar
+    bool quoted = false;                         ///< scalar: in quotes or a block, so surely meant as text
+    std::vector<Node> items;                     ///< list
+    std::vector<std::pair<Node, Node>> members;  ///< map, in order; keys are scalars, each once
 };
 
 constexpr std::size_t largest_file = 1024 * 1024;
 constexpr std::size_t deepest_nesting = 16;
 
-/// The document's root; adds what is wrong to `faults` and reads on as far as it can. An empty document is a Node of kind `nothing`.
+/// The document's root; adds what is wrong to `faults` and reads on as far as it can. An empty document is a Node of
+/// kind `nothing`.
 Node read_yaml(std::string_view text, const std::string& name, std::vector<Fault>& faults);
 
 }  // namespace nebis::config

@@ -7,7 +7,8 @@
 #include <cstddef>
 #include <cstdint>
 
-/// What is counted with: relaxed atomics that a scrape reads while requests go on. An update costs a few nanoseconds and never waits.
+/// What is counted with: relaxed atomics that a scrape reads while requests go on. An update costs a few nanoseconds
+/// and never waits.
 namespace nebis::observe {
 
 namespace detail {
@@ -32,7 +33,9 @@ private:
 /// A counter for the hottest places: threads don't share its cache lines.
 class WideCounter {
 public:
-    void add(std::uint64_t n = 1) noexcept { slots_[detail::thread_slot() % slots].value.fetch_add(n, std::memory_order_relaxed); }
+    void add(std::uint64_t n = 1) noexcept {
+        slots_[detail::thread_slot() % slots].value.fetch_add(n, std::memory_order_relaxed);
+    }
     std::uint64_t value() const noexcept {
         std::uint64_t sum = 0;
         for (const auto& slot : slots_) sum += slot.value.load(std::memory_order_relaxed);
@@ -62,9 +65,10 @@ private:
 class Histogram {
 public:
     using Nanoseconds = std::chrono::nanoseconds;
-    static constexpr std::array<std::int64_t, 17> bounds{500'000,     1'000'000,   2'500'000,     5'000'000,     10'000'000,    25'000'000,
-                                                         50'000'000,  75'000'000,  100'000'000,   250'000'000,   500'000'000,   750'000'000,
-                                                         1'000'000'000, 2'500'000'000, 5'000'000'000, 7'500'000'000, 10'000'000'000};
+    static constexpr std::array<std::int64_t, 17> bounds{
+        500'000,       1'000'000,     2'500'000,     5'000'000,     10'000'000,    25'000'000,
+        50'000'000,    75'000'000,    100'000'000,   250'000'000,   500'000'000,   750'000'000,
+        1'000'000'000, 2'500'000'000, 5'000'000'000, 7'500'000'000, 10'000'000'000};
 
     void observe(Nanoseconds duration) noexcept {
         const auto value = duration.count() < 0 ? 0 : duration.count();
@@ -76,7 +80,9 @@ public:
 
     /// Not cumulative; the last one holds what is longer than every bound.
     std::uint64_t bucket(std::size_t index) const noexcept { return buckets_[index].load(std::memory_order_relaxed); }
-    Nanoseconds sum() const noexcept { return Nanoseconds{static_cast<std::int64_t>(sum_.load(std::memory_order_relaxed))}; }
+    Nanoseconds sum() const noexcept {
+        return Nanoseconds{static_cast<std::int64_t>(sum_.load(std::memory_order_relaxed))};
+    }
 
 private:
     std::array<std::atomic<std::uint64_t>, bounds.size() + 1> buckets_{};

@@ -2,11 +2,10 @@
 #include "observe/log.hpp"
 #include "observe/utf8.hpp"
 
-#include <openssl/evp.h>
-
 #include <boost/json/serialize.hpp>
 #include <boost/json/string.hpp>
 #include <boost/json/value.hpp>
+#include <openssl/evp.h>
 
 #include <algorithm>
 #include <array>
@@ -81,8 +80,9 @@ std::string rfc3339(std::chrono::system_clock::time_point time) {
     const year_month_day date{day};
     const hh_mm_ss clock{millis - day};
     std::array<char, 64> text{};
-    std::snprintf(text.data(), text.size(), "%04d-%02u-%02uT%02d:%02d:%02d.%03dZ", static_cast<int>(date.year()), static_cast<unsigned>(date.month()),
-                  static_cast<unsigned>(date.day()), static_cast<int>(clock.hours().count()), static_cast<int>(clock.minutes().count()),
+    std::snprintf(text.data(), text.size(), "%04d-%02u-%02uT%02d:%02d:%02d.%03dZ", static_cast<int>(date.year()),
+                  static_cast<unsigned>(date.month()), static_cast<unsigned>(date.day()),
+                  static_cast<int>(clock.hours().count()), static_cast<int>(clock.minutes().count()),
                   static_cast<int>(clock.seconds().count()), static_cast<int>(clock.subseconds().count()));
     return text.data();
 }
@@ -90,8 +90,8 @@ std::string rfc3339(std::chrono::system_clock::time_point time) {
 }  // namespace
 
 std::string json_line(const Event& event, std::chrono::system_clock::time_point time, std::string_view instance) {
-    // The sum of the longest texts, even if every byte were escaped as \u00xx, is under longest_line for the short fields; the two long
-    // ones share what is left.
+    // The sum of the longest texts, even if every byte were escaped as \u00xx, is under longest_line for the short
+    // fields; the two long ones share what is left.
     constexpr std::size_t name = 64;
     Line line;
     line.text("ts", rfc3339(time), name);

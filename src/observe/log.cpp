@@ -17,8 +17,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Writes a whole line or nothing, and never blocks for longer than until `deadline`: a pipe that polls writable takes PIPE_BUF bytes at
-// once, and a line is shorter than that. So lines of several processes on one pipe don't mix either.
+// Writes a whole line or nothing, and never blocks for longer than until `deadline`: a pipe that polls writable takes
+// PIPE_BUF bytes at once, and a line is shorter than that. So lines of several processes on one pipe don't mix either.
 bool write_line(int descriptor, const std::string& line, Clock::time_point deadline) {
     std::size_t done = 0;
     while (done < line.size()) {
@@ -54,7 +54,8 @@ public:
     void write(const Event& event) noexcept override {
         if (!enabled(event.level)) return;
         try {
-            auto line = json_line(event, options_.now ? options_.now() : std::chrono::system_clock::now(), options_.instance);
+            auto line =
+                json_line(event, options_.now ? options_.now() : std::chrono::system_clock::now(), options_.instance);
             {
                 const std::lock_guard lock(shared_->mutex);
                 if (shared_->lines.size() >= options_.queue_max) return drop();

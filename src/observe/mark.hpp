@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <string_view>
 
-/// Marks on branches that should be rare: tests and proofs ask whether they were ever taken, so that "it works" never means "it was never tried".
-/// A mark taken costs an increment; one not taken costs nothing.
+/// Marks on branches that should be rare: tests and proofs ask whether they were ever taken, so that "it works" never
+/// means "it was never tried". A mark taken costs an increment; one not taken costs nothing.
 namespace nebis::observe {
 
 class Mark {
@@ -33,8 +33,8 @@ private:
 
 }  // namespace nebis::observe
 
-#define NEBIS_MARK(text)                               \
-    do {                                               \
+#define NEBIS_MARK(text)                                 \
+    do {                                                 \
         static ::nebis::observe::Mark nebis_mark_(text); \
-        nebis_mark_.hit();                             \
+        nebis_mark_.hit();                               \
     } while (false)

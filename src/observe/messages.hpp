@@ -9,8 +9,9 @@
 #include <string>
 #include <string_view>
 
-/// The one catalogue of messages that callers see (S63): titles of problem documents, texts of RepeatSubmitException and of the default
-/// answers of `duplicate-handler: return`. In English and Chinese; overridable once for all operations by `messages.overrides.<id>`.
+/// The one catalogue of messages that callers see (S63): titles of problem documents, texts of RepeatSubmitException
+/// and of the default answers of `duplicate-handler: return`. In English and Chinese; overridable once for all
+/// operations by `messages.overrides.<id>`.
 namespace nebis::observe {
 
 enum class Message : std::uint8_t {
@@ -32,12 +33,14 @@ enum class Message : std::uint8_t {
     body_invalid,
     body_too_large,
     misconfigured,
+    corrupt,
+    internal,
 };
 
 enum class Language : std::uint8_t { en, zh };
 
-/// One row of the catalogue. `id` never changes: it is the last part of the problem type, the `code()` of the error, and the key under
-/// `messages.overrides`.
+/// One row of the catalogue. `id` never changes: it is the last part of the problem type, the `code()` of the error,
+/// and the key under `messages.overrides`.
 struct MessageRow {
     Message message;
     std::string_view id;
@@ -52,7 +55,8 @@ std::string_view id(Message message) noexcept;
 /// The message of an id; empty when there is none.
 std::optional<Message> message_of(std::string_view id) noexcept;
 
-/// The catalogue in one language with the overrides of the settings. **Threads**: const use from any thread. **Lifetime**: views live as long as it.
+/// The catalogue in one language with the overrides of the settings. **Threads**: const use from any thread.
+/// **Lifetime**: views live as long as it.
 class Messages {
 public:
     explicit Messages(Language language = Language::en, std::map<std::string, std::string> overrides = {});
@@ -62,7 +66,7 @@ public:
     std::string_view text(std::string_view id, std::string_view otherwise) const noexcept;
 
 private:
-    static constexpr std::size_t count = static_cast<std::size_t>(Message::misconfigured) + 1;
+    static constexpr std::size_t count = static_cast<std::size_t>(Message::internal) + 1;
     std::array<std::string, count> texts_;
 };
 

@@ -6,7 +6,8 @@
 
 namespace nebis::observe {
 
-/// How many bytes the UTF-8 sequence at the front of a text takes; 0 when it is malformed (overlong, surrogate, cut, beyond U+10FFFF).
+/// How many bytes the UTF-8 sequence at the front of a text takes; 0 when it is malformed (overlong, surrogate, cut,
+/// beyond U+10FFFF).
 inline std::size_t utf8_sequence(std::string_view text) noexcept {
     const auto byte = [&](std::size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0u; };
     const auto tail = [&](std::size_t i) { return (byte(i) & 0xc0u) == 0x80u; };

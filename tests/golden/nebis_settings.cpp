@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Writes the pages that are made of tables, or compares them with what is committed.
 #include "config/reference.hpp"
-
 #include "nebis/local.hpp"
 #include "nebis/memory.hpp"
 #include "nebis/sqlite.hpp"
@@ -19,7 +18,8 @@ namespace {
 
 std::string first_difference(const std::string& committed, const std::string& made) {
     std::size_t line = 1;
-    for (std::size_t i = 0; i < std::min(committed.size(), made.size()) && committed[i] == made[i]; ++i) line += made[i] == '\n' ? 1 : 0;
+    for (std::size_t i = 0; i < std::min(committed.size(), made.size()) && committed[i] == made[i]; ++i)
+        line += made[i] == '\n' ? 1 : 0;
     return std::to_string(line);
 }
 
@@ -30,7 +30,8 @@ int main(int argc, char** argv) {
     std::string check;
     std::string update;
     auto* const one = app.add_option_group("what to do");
-    one->add_option("--check", check, "compare with the pages in this folder; exit 1 when one is not current")->check(CLI::ExistingDirectory);
+    one->add_option("--check", check, "compare with the pages in this folder; exit 1 when one is not current")
+        ->check(CLI::ExistingDirectory);
     one->add_option("--update", update, "write the pages to this folder")->check(CLI::ExistingDirectory);
     one->require_option(1);
     CLI11_PARSE(app, argc, argv);
@@ -55,7 +56,8 @@ int main(int argc, char** argv) {
         const std::string committed{std::istreambuf_iterator<char>(in), {}};
         if (committed == made) continue;
         current = false;
-        std::cerr << path.string() << ":" << first_difference(committed, made) << ": not current; run nebis-settings --update docs\n";
+        std::cerr << path.string() << ":" << first_difference(committed, made)
+                  << ": not current; run nebis-settings --update docs\n";
     }
     return current ? 0 : 1;
 }

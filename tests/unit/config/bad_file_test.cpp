@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // B103: files that are no configuration, or a malicious one.
+#include "config/yaml.hpp"
 #include "loading.hpp"
 
-#include "config/yaml.hpp"
+#include <gmock/gmock.h>
 
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include <gmock/gmock.h>
 
 #include <chrono>
 #include <filesystem>
@@ -43,17 +42,21 @@ private:
 std::string refusal_of_text(const std::string& text) { return refusal_of(load_text(text, "nebis.yaml")); }
 
 TEST(BadFile, B103_duplicate_key_is_refused_with_both_places) {
-    EXPECT_THAT(refusal("lock-expire-millis: 5000\nmode: execute\nlock-expire-millis: 6000"),
-                AllOf(StartsWith("nebis.yaml:5:5:"), HasSubstr("'lock-expire-millis' stands here twice"), HasSubstr("line 3")));
+    EXPECT_THAT(
+        refusal("lock-expire-millis: 5000\nmode: execute\nlock-expire-millis: 6000"),
+        AllOf(StartsWith("nebis.yaml:5:5:"), HasSubstr("'lock-expire-millis' stands here twice"), HasSubstr("line 3")));
 }
 
 TEST(BadFile, B103_duplicate_section_is_refused) {
-    EXPECT_THAT(refusal("operations: {pay: {mode: atomic}}\noperations: {refund: {mode: atomic}}"), HasSubstr("'operations' stands here twice"));
-    EXPECT_THAT(refusal_of_text("nebis: {}\nnebis: {}\n"), HasSubstr("nebis.yaml:2:1: the key 'nebis' stands here twice"));
+    EXPECT_THAT(refusal("operations: {pay: {mode: atomic}}\noperations: {refund: {mode: atomic}}"),
+                HasSubstr("'operations' stands here twice"));
+    EXPECT_THAT(refusal_of_text("nebis: {}\nnebis: {}\n"),
+                HasSubstr("nebis.yaml:2:1: the key 'nebis' stands here twice"));
 }
 
 TEST(BadFile, B103_tab_in_the_indentation_is_refused) {
-    EXPECT_THAT(refusal_of_text("nebis:\n\tidempotent:\n"), AllOf(StartsWith("nebis.yaml:2:1: a tab in the indentation"), HasSubstr("spaces")));
+    EXPECT_THAT(refusal_of_text("nebis:\n\tidempotent:\n"),
+                AllOf(StartsWith("nebis.yaml:2:1: a tab in the indentation"), HasSubstr("spaces")));
     EXPECT_THAT(refusal_of_text("nebis:\n  \tidempotent:\n"), StartsWith("nebis.yaml:2:3: a tab"));
 }
 
@@ -69,11 +72,13 @@ TEST(BadFile, B103_byte_order_mark_does_no_harm) {
 }
 
 TEST(BadFile, B103_utf16_is_refused) {
-    EXPECT_THAT(refusal_of_text(std::string("\xff\xfen\0e\0", 6)), AllOf(StartsWith("nebis.yaml:1:1: this is UTF-16"), HasSubstr("UTF-8")));
+    EXPECT_THAT(refusal_of_text(std::string("\xff\xfen\0e\0", 6)),
+                AllOf(StartsWith("nebis.yaml:1:1: this is UTF-16"), HasSubstr("UTF-8")));
 }
 
 TEST(BadFile, B103_crlf_does_no_harm) {
-    const auto settings = load_text("nebis:\r\n  idempotent:\r\n    lock-expire-millis: 5000\r\n    mode: atomic\r\n", "nebis.yaml");
+    const auto settings =
+        load_text("nebis:\r\n  idempotent:\r\n    lock-expire-millis: 5000\r\n    mode: atomic\r\n", "nebis.yaml");
     ASSERT_TRUE(settings) << settings.error().text();
     EXPECT_EQ(settings->defaults.lease.count(), 5000);
     EXPECT_EQ(settings->defaults.mode, Mode::atomic);
@@ -81,19 +86,23 @@ TEST(BadFile, B103_crlf_does_no_harm) {
 }
 
 TEST(BadFile, B103_not_utf8_is_refused_where_it_stands) {
-    EXPECT_THAT(refusal_of_text("nebis:\n  idempotent:\n    instance: caf\xe9\n"), StartsWith("nebis.yaml:3:18: this is not UTF-8"));
+    EXPECT_THAT(refusal_of_text("nebis:\n  idempotent:\n    instance: caf\xe9\n"),
+                StartsWith("nebis.yaml:3:18: this is not UTF-8"));
     EXPECT_THAT(refusal_of_text("nebis: \xc0\xaf"), HasSubstr("not UTF-8"));      // overlong
     EXPECT_THAT(refusal_of_text("nebis: \xed\xa0\x80"), HasSubstr("not UTF-8"));  // surrogate
 }
 
 TEST(BadFile, B103_control_characters_are_refused) {
-    EXPECT_THAT(refusal_of_text(std::string("nebis:\n  a\0b: 1\n", 14)), StartsWith("nebis.yaml:2:4: a control character"));
+    EXPECT_THAT(refusal_of_text(std::string("nebis:\n  a\0b: 1\n", 14)),
+                StartsWith("nebis.yaml:2:4: a control character"));
     EXPECT_THAT(refusal("instance: \"a\\u001bb\""), HasSubstr("holds control characters"));
 }
 
 TEST(BadFile, B103_anchor_alias_and_merge_are_refused) {
-    EXPECT_THAT(refusal("operations:\n  pay: &pay\n    mode: atomic"), AllOf(StartsWith("nebis.yaml:4:12:"), HasSubstr("anchor")));
-    EXPECT_THAT(refusal("operations:\n  pay: {mode: atomic}\n  refund:\n    <<: {mode: mark}"), AllOf(StartsWith("nebis.yaml:6:9:"), HasSubstr("merge key")));
+    EXPECT_THAT(refusal("operations:\n  pay: &pay\n    mode: atomic"),
+                AllOf(StartsWith("nebis.yaml:4:12:"), HasSubstr("anchor")));
+    EXPECT_THAT(refusal("operations:\n  pay: {mode: atomic}\n  refund:\n    <<: {mode: mark}"),
+                AllOf(StartsWith("nebis.yaml:6:9:"), HasSubstr("merge key")));
 }
 
 TEST(BadFile, B103_anchor_bomb_is_refused_at_once) {
@@ -114,7 +123,8 @@ TEST(BadFile, B103_tags_are_refused) {
 }
 
 TEST(BadFile, B103_second_document_is_refused) {
-    EXPECT_THAT(refusal_of_text("nebis: {}\n---\nnebis: {}\n"), AllOf(HasSubstr("nebis.yaml:2:1: a second document"), HasSubstr("'---'")));
+    EXPECT_THAT(refusal_of_text("nebis: {}\n---\nnebis: {}\n"),
+                AllOf(HasSubstr("nebis.yaml:2:1: a second document"), HasSubstr("'---'")));
     EXPECT_TRUE(load_text("---\nnebis: {}\n", "nebis.yaml"));
 }
 
@@ -135,7 +145,8 @@ TEST(BadFile, B103_hundred_mebibytes_are_refused_before_reading) {
 }
 
 TEST(BadFile, B103_missing_file_is_named) {
-    EXPECT_THAT(refusal_of(load("/nonexistent/nebis.yaml")), AllOf(StartsWith("/nonexistent/nebis.yaml: there is no such file"), HasSubstr("all defaults")));
+    EXPECT_THAT(refusal_of(load("/nonexistent/nebis.yaml")),
+                AllOf(StartsWith("/nonexistent/nebis.yaml: there is no such file"), HasSubstr("all defaults")));
 }
 
 TEST(BadFile, B103_directory_is_refused) {
@@ -163,7 +174,8 @@ TEST(BadFile, B103_no_permission_is_said) {
 
 TEST(BadFile, B103_empty_file_means_all_defaults) {
     const Folder folder;
-    for (const std::string text : {"", "\n\n", "# nothing\n", "---\n", "nebis:\n", "nebis:\n  idempotent:\n", "nebis: {idempotent: {}}"}) {
+    for (const std::string text :
+         {"", "\n\n", "# nothing\n", "---\n", "nebis:\n", "nebis:\n  idempotent:\n", "nebis: {idempotent: {}}"}) {
         const auto settings = load(folder.file("nebis.yaml", text));
         ASSERT_TRUE(settings) << text << settings.error().text();
         EXPECT_EQ(settings->data_sources.at("primary").driver, "sqlite");
@@ -180,9 +192,11 @@ TEST(BadFile, B103_there_are_no_includes_so_none_can_loop) {
 }
 
 TEST(BadFile, B103_root_must_be_ours) {
-    EXPECT_THAT(refusal_of_text("forgeadmin:\n  idempotent:\n    enabled: true\n"), AllOf(StartsWith("nebis.yaml:1:1:"), HasSubstr("write nebis:")));
+    EXPECT_THAT(refusal_of_text("forgeadmin:\n  idempotent:\n    enabled: true\n"),
+                AllOf(StartsWith("nebis.yaml:1:1:"), HasSubstr("write nebis:")));
     EXPECT_THAT(refusal_of_text("lock-expire-millis: 5000\n"), HasSubstr("it belongs under nebis: and idempotent:"));
-    EXPECT_THAT(refusal_of_text("nebis:\n  idempotant: {}\n"), AllOf(StartsWith("nebis.yaml:2:3:"), HasSubstr("'idempotent'")));
+    EXPECT_THAT(refusal_of_text("nebis:\n  idempotant: {}\n"),
+                AllOf(StartsWith("nebis.yaml:2:3:"), HasSubstr("'idempotent'")));
     EXPECT_THAT(refusal_of_text("- nebis\n"), HasSubstr("is a map of keys"));
     EXPECT_THAT(refusal_of_text("nebis: 7\n"), HasSubstr("'nebis' must be a map"));
     EXPECT_THAT(refusal_of_text("nebis: {idempotent: true}\n"), HasSubstr("'idempotent' must be a map of keys"));
@@ -190,7 +204,8 @@ TEST(BadFile, B103_root_must_be_ours) {
 
 TEST(BadFile, B103_syntax_errors_have_place_and_hint) {
     // The article's own example needs quotes.
-    EXPECT_THAT(refusal("key-prefix: prod: # production"), AllOf(StartsWith("nebis.yaml:3:"), HasSubstr("needs quotes")));
+    EXPECT_THAT(refusal("key-prefix: prod: # production"),
+                AllOf(StartsWith("nebis.yaml:3:"), HasSubstr("needs quotes")));
     EXPECT_THAT(refusal("retryable-exceptions: [a, b"), StartsWith("nebis.yaml:"));
     EXPECT_THAT(refusal("instance: \"open"), StartsWith("nebis.yaml:"));
     EXPECT_THAT(refusal("instance: @host"), StartsWith("nebis.yaml:3:"));
@@ -225,7 +240,8 @@ TEST(BadFile, B103_random_bytes_never_crash_and_are_never_taken_for_keys) {
     }
 }
 
-// ---- secret files ----------------------------------------------------------------------------------------------------
+// ---- secret files
+// ----------------------------------------------------------------------------------------------------
 
 const std::string secret(40, 's');
 
@@ -235,8 +251,10 @@ TEST(SecretFile, B103_line_break_at_the_end_does_not_count) {
     folder.file("crlf", secret + "\r\n");
     folder.file("bare", secret);
     folder.file("two", secret + "\n\n");
-    for (const auto& [name, expected] : std::map<std::string, std::string>{{"lf", secret}, {"crlf", secret}, {"bare", secret}, {"two", secret + "\n"}}) {
-        const auto settings = load(folder.file("nebis.yaml", under_root("token: {keys: {k1: {secret-file: " + name + "}}}")));
+    for (const auto& [name, expected] : std::map<std::string, std::string>{
+             {"lf", secret}, {"crlf", secret}, {"bare", secret}, {"two", secret + "\n"}}) {
+        const auto settings =
+            load(folder.file("nebis.yaml", under_root("token: {keys: {k1: {secret-file: " + name + "}}}")));
         ASSERT_TRUE(settings) << settings.error().text();
         EXPECT_EQ(settings->token.keys.at("k1").secret, expected) << name;
         EXPECT_TRUE(settings->warnings.empty());
@@ -250,8 +268,10 @@ TEST(SecretFile, B103_readable_by_everybody_is_warned_about) {
     const auto settings = load(folder.file("nebis.yaml", under_root("token: {keys: {k1: {secret-file: open}}}")));
     ASSERT_TRUE(settings) << settings.error().text();
     ASSERT_EQ(settings->warnings.size(), 1u);
-    EXPECT_THAT(settings->warnings[0], AllOf(HasSubstr("nebis.yaml:3:"), HasSubstr("everybody"), HasSubstr("chmod o-r")));
-    const auto inline_secret = load(folder.file("open.yaml", under_root("token: {keys: {k1: {secret: " + secret + "}}}"), 0644));
+    EXPECT_THAT(settings->warnings[0],
+                AllOf(HasSubstr("nebis.yaml:3:"), HasSubstr("everybody"), HasSubstr("chmod o-r")));
+    const auto inline_secret =
+        load(folder.file("open.yaml", under_root("token: {keys: {k1: {secret: " + secret + "}}}"), 0644));
     ASSERT_TRUE(inline_secret);
     EXPECT_EQ(inline_secret->warnings.size(), 1u);
 }
@@ -261,13 +281,16 @@ TEST(SecretFile, B103_missing_empty_or_short_is_refused_without_showing_it) {
     folder.file("short", "hunter2");
     folder.file("empty", "\n");
     const auto with = [&](const std::string& name) {
-        return refusal_of(load(folder.file("nebis.yaml", under_root("token: {keys: {k1: {secret-file: " + name + "}}}"))));
+        return refusal_of(
+            load(folder.file("nebis.yaml", under_root("token: {keys: {k1: {secret-file: " + name + "}}}"))));
     };
     EXPECT_THAT(with("absent"), AllOf(HasSubstr("nebis.yaml:3:"), HasSubstr("there is no such file")));
-    EXPECT_THAT(with("short"), AllOf(HasSubstr("7 bytes"), HasSubstr("32 to 1024"), ::testing::Not(HasSubstr("hunter2"))));
+    EXPECT_THAT(with("short"),
+                AllOf(HasSubstr("7 bytes"), HasSubstr("32 to 1024"), ::testing::Not(HasSubstr("hunter2"))));
     EXPECT_THAT(with("empty"), HasSubstr("0 bytes"));
     EXPECT_THAT(with("."), HasSubstr("directory"));
-    EXPECT_THAT(refusal("token: {keys: {k1: {secret: hunter2}}}"), AllOf(HasSubstr("too short"), ::testing::Not(HasSubstr("hunter2"))));
+    EXPECT_THAT(refusal("token: {keys: {k1: {secret: hunter2}}}"),
+                AllOf(HasSubstr("too short"), ::testing::Not(HasSubstr("hunter2"))));
 }
 
 }  // namespace

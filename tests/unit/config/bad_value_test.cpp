@@ -13,11 +13,13 @@ using ::testing::Not;
 using ::testing::StartsWith;
 
 TEST(BadValue, B103_unknown_key_has_place_and_suggestion) {
-    EXPECT_THAT(refusal("lock-expire-milis: 5000"), AllOf(StartsWith("nebis.yaml:3:5: unknown key 'lock-expire-milis'"), HasSubstr("did you mean 'lock-expire-millis'?")));
+    EXPECT_THAT(refusal("lock-expire-milis: 5000"), AllOf(StartsWith("nebis.yaml:3:5: unknown key 'lock-expire-milis'"),
+                                                          HasSubstr("did you mean 'lock-expire-millis'?")));
     EXPECT_THAT(refusal("lockExpireMillis: 5000"), HasSubstr("did you mean 'lock-expire-millis'?"));
     EXPECT_THAT(refusal("lock_expire_millis: 5000"), HasSubstr("did you mean 'lock-expire-millis'?"));
     EXPECT_THAT(refusal("lock-renew: {enabeld: true}"), AllOf(HasSubstr("under 'lock-renew'"), HasSubstr("'enabled'")));
-    EXPECT_THAT(refusal("operations: {pay: {claimm: inside}}"), AllOf(HasSubstr("under 'operations.pay'"), HasSubstr("'claim'")));
+    EXPECT_THAT(refusal("operations: {pay: {claimm: inside}}"),
+                AllOf(HasSubstr("under 'operations.pay'"), HasSubstr("'claim'")));
     EXPECT_THAT(refusal("zzz: 1"), HasSubstr("docs/configuration.md"));
 }
 
@@ -33,18 +35,21 @@ TEST(BadValue, B103_key_in_the_wrong_section_is_pointed_to) {
 }
 
 TEST(BadValue, B103_unit_in_the_value_is_refused) {
-    EXPECT_THAT(refusal("lock-expire-millis: 10s"), AllOf(HasSubstr("'10s' is no whole number"), HasSubstr("the unit stands in the key")));
+    EXPECT_THAT(refusal("lock-expire-millis: 10s"),
+                AllOf(HasSubstr("'10s' is no whole number"), HasSubstr("the unit stands in the key")));
     EXPECT_THAT(refusal("lock-expire-millis: 800ms"), HasSubstr("the unit stands in the key"));
     EXPECT_THAT(refusal("max-request-bytes: 1 MiB"), HasSubstr("the unit stands in the key"));
 }
 
 TEST(BadValue, B103_a_bare_ten_is_ten_of_the_keys_unit) {
-    EXPECT_EQ(loaded("lock-expire-millis: 10\nlock-renew: {renew-interval-millis: 3}").defaults.lease, std::chrono::milliseconds(10));
+    EXPECT_EQ(loaded("lock-expire-millis: 10\nlock-renew: {renew-interval-millis: 3}").defaults.lease,
+              std::chrono::milliseconds(10));
     EXPECT_EQ(loaded("record-expire-hours: 10").defaults.retention, std::chrono::hours(10));
 }
 
 TEST(BadValue, B103_negative_overflow_and_out_of_range) {
-    EXPECT_THAT(refusal("lock-expire-millis: -1"), AllOf(StartsWith("nebis.yaml:3:25:"), HasSubstr("'-1' is too low"), HasSubstr("10 to 60000")));
+    EXPECT_THAT(refusal("lock-expire-millis: -1"),
+                AllOf(StartsWith("nebis.yaml:3:25:"), HasSubstr("'-1' is too low"), HasSubstr("10 to 60000")));
     EXPECT_THAT(refusal("lock-expire-millis: 60001"), HasSubstr("'60001' is too high"));
     EXPECT_THAT(refusal("lock-expire-millis: 9"), HasSubstr("'9' is too low"));
     EXPECT_THAT(refusal("lock-expire-millis: 0"), HasSubstr("too low"));  // 0 never means for ever
@@ -54,7 +59,8 @@ TEST(BadValue, B103_negative_overflow_and_out_of_range) {
 }
 
 TEST(BadValue, B103_numbers_are_plain_decimal) {
-    for (const std::string text : {"1e4", "0x2710", "1_000", "+5000", "5000.0", "5,000", "~5000", "五千", "0o17", "5000ms "}) {
+    for (const std::string text :
+         {"1e4", "0x2710", "1_000", "+5000", "5000.0", "5,000", "~5000", "五千", "0o17", "5000ms "}) {
         EXPECT_THAT(refusal("lock-expire-millis: " + text), HasSubstr("is no whole number")) << text;
     }
     EXPECT_THAT(refusal("lock-expire-millis: 05000"), HasSubstr("octal"));
@@ -103,17 +109,20 @@ TEST(BadValue, B103_shapes) {
 }
 
 TEST(BadValue, B103_choices_have_suggestions) {
-    EXPECT_THAT(refusal("mode: atomik"), AllOf(HasSubstr("did you mean 'atomic'?"), HasSubstr("execute, atomic, hooked, mark")));
+    EXPECT_THAT(refusal("mode: atomik"),
+                AllOf(HasSubstr("did you mean 'atomic'?"), HasSubstr("execute, atomic, hooked, mark")));
     EXPECT_THAT(refusal("duplicate-handler: THROW"), HasSubstr("did you mean 'throw'?"));
     EXPECT_THAT(refusal("profile: relaxed"), HasSubstr("one of: strict, article"));
 }
 
 TEST(BadValue, B104_table_name_is_an_identifier) {
-    for (const std::string text : {"x; drop", "\"idempotent record\"", "a.b", "1abc", "\"x'--\"", "\"\u00fcber\"", "a-b"}) {
+    for (const std::string text :
+         {"x; drop", "\"idempotent record\"", "a.b", "1abc", "\"x'--\"", "\"\u00fcber\"", "a-b"}) {
         EXPECT_THAT(refusal("table-name: " + text), HasSubstr("is no table name")) << text;
     }
     EXPECT_THAT(refusal("table-name: " + std::string(49, 'a')), HasSubstr("too long"));
-    EXPECT_EQ(loaded("operations: {pay: {table-name: pay_record}}").operations.at("pay").at("table-name"), Value("pay_record"));
+    EXPECT_EQ(loaded("operations: {pay: {table-name: pay_record}}").operations.at("pay").at("table-name"),
+              Value("pay_record"));
 }
 
 TEST(BadValue, texts_have_their_form) {
@@ -121,12 +130,14 @@ TEST(BadValue, texts_have_their_form) {
     EXPECT_THAT(refusal("key-fields: [orderId]"), AllOf(HasSubstr("is no JSON pointer"), HasSubstr("/orderId")));
     EXPECT_THAT(refusal("noise: [/a~2]"), HasSubstr("~0 for ~"));
     EXPECT_THAT(refusal("key-expression: \"  \""), HasSubstr("is blank"));
-    EXPECT_THAT(refusal("retryable-exceptions: [java.util.concurrent.TimeoutException]"), AllOf(HasSubstr("Java class"), HasSubstr("C++ type")));
+    EXPECT_THAT(refusal("retryable-exceptions: [java.util.concurrent.TimeoutException]"),
+                AllOf(HasSubstr("Java class"), HasSubstr("C++ type")));
     EXPECT_THAT(refusal("final-exceptions: [\"std::\"]"), HasSubstr("is no C++ type"));
     EXPECT_THAT(refusal("key-prefix: \"a{b}\""), HasSubstr("is no key prefix"));
     EXPECT_THAT(refusal("scheduler-cron: \"0 2 * * ?\""), AllOf(HasSubstr("six fields"), HasSubstr("this one has 5")));
     EXPECT_THAT(refusal("http: {documentation-url: docs.example}"), HasSubstr("is no web address"));
-    for (const std::string text : {"8080", "\":8080\"", "\"localhost:\"", "localhost:http", "localhost:70000", "\"a b:1\"", "::1"}) {
+    for (const std::string text :
+         {"8080", "\":8080\"", "\"localhost:\"", "localhost:http", "localhost:70000", "\"a b:1\"", "::1"}) {
         EXPECT_THAT(refusal("http: {listen: " + text + "}"), HasSubstr("no address and port")) << text;
     }
     EXPECT_EQ(loaded("http: {listen: \"[::1]:0\"}").http.listen, "[::1]:0");
@@ -134,7 +145,8 @@ TEST(BadValue, texts_have_their_form) {
 
 TEST(BadValue, names_have_their_form) {
     EXPECT_THAT(refusal("operations: {\"a;b\": {mode: atomic}}"), HasSubstr("is no operation name"));
-    EXPECT_THAT(refusal("operations: {" + std::string(65, 'a') + ": {mode: atomic}}"), HasSubstr("is no operation name"));
+    EXPECT_THAT(refusal("operations: {" + std::string(65, 'a') + ": {mode: atomic}}"),
+                HasSubstr("is no operation name"));
     EXPECT_EQ(loaded("operations: {\"POST /orders/{id}\": {mode: atomic}}").operations.size(), 1u);
     EXPECT_THAT(refusal("datasources: {\"a b\": {driver: sqlite}}"), HasSubstr("is no plain name"));
     EXPECT_THAT(refusal("token: {keys: {seventeen-letters: {secret-file: x}}}"), HasSubstr("is no key id"));
@@ -143,23 +155,32 @@ TEST(BadValue, names_have_their_form) {
 
 TEST(BadValue, B103_environment_of_wrong_type_names_the_variable) {
     const LoadOptions options{.environment = {{"NEBIS__IDEMPOTENT__LOCK_EXPIRE_MILLIS", "ten"}}, .sets = {}};
-    EXPECT_THAT(refusal("", options), AllOf(StartsWith("environment variable NEBIS__IDEMPOTENT__LOCK_EXPIRE_MILLIS: lock-expire-millis:"), HasSubstr("no whole number")));
+    EXPECT_THAT(refusal("", options),
+                AllOf(StartsWith("environment variable NEBIS__IDEMPOTENT__LOCK_EXPIRE_MILLIS: lock-expire-millis:"),
+                      HasSubstr("no whole number")));
 }
 
 TEST(BadValue, B103_unknown_environment_variable_is_refused) {
     const LoadOptions options{.environment = {{"NEBIS__IDEMPOTENT__LOCK_EXPIRE_MILIS", "5"}}, .sets = {}};
     EXPECT_THAT(refusal("", options), HasSubstr("did you mean NEBIS__IDEMPOTENT__LOCK_EXPIRE_MILLIS?"));
-    for (const std::string name : {"NEBIS__X", "NEBIS__", "NEBIS__IDEMPOTENT", "NEBIS__IDEMPOTENT__", "NEBIS__IDEMPOTENT__LOCK_RENEW", "NEBIS__IDEMPOTENT__OPERATIONS",
-                                   "NEBIS__IDEMPOTENT__OPERATIONS__pay", "NEBIS__IDEMPOTENT__OPERATIONS____MODE", "NEBIS__IDEMPOTENT__LOCK_EXPIRE_MILLIS__X"}) {
-        EXPECT_THAT(refusal("", {.environment = {{name, "5"}}, .sets = {}}), HasSubstr("no setting has this name")) << name;
+    for (const std::string name :
+         {"NEBIS__X", "NEBIS__", "NEBIS__IDEMPOTENT", "NEBIS__IDEMPOTENT__", "NEBIS__IDEMPOTENT__LOCK_RENEW",
+          "NEBIS__IDEMPOTENT__OPERATIONS", "NEBIS__IDEMPOTENT__OPERATIONS__pay",
+          "NEBIS__IDEMPOTENT__OPERATIONS____MODE", "NEBIS__IDEMPOTENT__LOCK_EXPIRE_MILLIS__X"}) {
+        EXPECT_THAT(refusal("", {.environment = {{name, "5"}}, .sets = {}}), HasSubstr("no setting has this name"))
+            << name;
     }
 }
 
 TEST(BadValue, B103_flags_are_checked_like_everything_else) {
-    EXPECT_THAT(refusal("", {.environment = {}, .sets = {"lock-expire-millis"}}), AllOf(HasSubstr("--set lock-expire-millis"), HasSubstr("needs a value")));
-    EXPECT_THAT(refusal("", {.environment = {}, .sets = {"lock-expire-milis=5"}}), HasSubstr("did you mean 'lock-expire-millis'?"));
-    EXPECT_THAT(refusal("", {.environment = {}, .sets = {"lock-expire-millis=x"}}), StartsWith("--set lock-expire-millis: lock-expire-millis: 'x'"));
-    EXPECT_THAT(refusal("", {.environment = {}, .sets = {"operations.a;b.mode=atomic"}}), HasSubstr("is no operation name"));
+    EXPECT_THAT(refusal("", {.environment = {}, .sets = {"lock-expire-millis"}}),
+                AllOf(HasSubstr("--set lock-expire-millis"), HasSubstr("needs a value")));
+    EXPECT_THAT(refusal("", {.environment = {}, .sets = {"lock-expire-milis=5"}}),
+                HasSubstr("did you mean 'lock-expire-millis'?"));
+    EXPECT_THAT(refusal("", {.environment = {}, .sets = {"lock-expire-millis=x"}}),
+                StartsWith("--set lock-expire-millis: lock-expire-millis: 'x'"));
+    EXPECT_THAT(refusal("", {.environment = {}, .sets = {"operations.a;b.mode=atomic"}}),
+                HasSubstr("is no operation name"));
     EXPECT_THAT(refusal("", {.environment = {}, .sets = {"=5"}}), HasSubstr("no setting has this name"));
     EXPECT_THAT(refusal("", {.environment = {}, .sets = {"operations.pay=5"}}), HasSubstr("no setting has this name"));
 }

@@ -24,11 +24,15 @@ std::string refusal_of_policy(const Settings& settings, const Policy& policy) {
 std::string refusal_of_policy(const Policy& policy) { return refusal_of_policy(default_settings(), policy); }
 
 TEST(Contradiction, B104_lease_must_be_shorter_than_the_retention) {
-    EXPECT_THAT(refusal("lock-expire-millis: 5000\nrecord-expire-millis: 5000"),
-                AllOf(StartsWith("nebis.yaml:4:27:"), HasSubstr("the retention (5000 ms) must be longer than the lease (lock-expire-millis, 5000 ms)")));
+    EXPECT_THAT(
+        refusal("lock-expire-millis: 5000\nrecord-expire-millis: 5000"),
+        AllOf(StartsWith("nebis.yaml:4:27:"),
+              HasSubstr("the retention (5000 ms) must be longer than the lease (lock-expire-millis, 5000 ms)")));
     EXPECT_THAT(refusal("record-expire-millis: 5000"), StartsWith("nebis.yaml:3:27:"));  // the default lease is 10 s
-    EXPECT_THAT(refusal("operations: {pay: {lock-expire-millis: 5000, record-expire-millis: 4000}}"), StartsWith("nebis.yaml:3:"));
-    EXPECT_THAT(refusal_of_policy({.operation = "pay", .lease = 5s, .retention = 5s}), StartsWith("operation 'pay': the retention"));
+    EXPECT_THAT(refusal("operations: {pay: {lock-expire-millis: 5000, record-expire-millis: 4000}}"),
+                StartsWith("nebis.yaml:3:"));
+    EXPECT_THAT(refusal_of_policy({.operation = "pay", .lease = 5s, .retention = 5s}),
+                StartsWith("operation 'pay': the retention"));
     EXPECT_TRUE(load_keys("lock-expire-millis: 5000\nrecord-expire-millis: 5001"));
 }
 
@@ -39,20 +43,24 @@ TEST(Contradiction, a_mark_has_no_lease_to_outlive) {
 }
 
 TEST(Contradiction, B104_renewal_must_come_before_the_lease_ends) {
-    EXPECT_THAT(refusal("lock-expire-millis: 3000\nlock-renew: {renew-interval-millis: 3000}"),
-                AllOf(HasSubstr("the renewal interval (3000 ms) must be shorter than the lease"), HasSubstr("1000 ms")));
+    EXPECT_THAT(
+        refusal("lock-expire-millis: 3000\nlock-renew: {renew-interval-millis: 3000}"),
+        AllOf(HasSubstr("the renewal interval (3000 ms) must be shorter than the lease"), HasSubstr("1000 ms")));
     EXPECT_THAT(refusal("lock-renew: {max-expire-millis: 9000}"), HasSubstr("shorter than its first lease"));
     EXPECT_TRUE(load_keys("lock-renew: {enabled: false, max-expire-millis: 9000}"));
-    EXPECT_THAT(refusal_of_policy({.operation = "pay", .lease = 5s, .lease_max = 4s}), HasSubstr("shorter than its first lease"));
+    EXPECT_THAT(refusal_of_policy({.operation = "pay", .lease = 5s, .lease_max = 4s}),
+                HasSubstr("shorter than its first lease"));
 }
 
 TEST(Contradiction, B104_time_budget_must_be_shorter_than_the_lease) {
-    EXPECT_THAT(refusal("lock-expire-millis: 2000\nbudget-millis: 2000"), AllOf(StartsWith("nebis.yaml:4:20:"), HasSubstr("time budget"), HasSubstr("1000 ms")));
+    EXPECT_THAT(refusal("lock-expire-millis: 2000\nbudget-millis: 2000"),
+                AllOf(StartsWith("nebis.yaml:4:20:"), HasSubstr("time budget"), HasSubstr("1000 ms")));
     EXPECT_THAT(refusal_of_policy({.operation = "pay", .lease = 1s, .budget = 2s}), HasSubstr("time budget"));
 }
 
 TEST(Contradiction, general_values_bend_to_a_more_specific_lease) {
-    const auto settings = loaded("budget-millis: 5000\nlock-renew: {renew-interval-millis: 3000, max-expire-millis: 20000}");
+    const auto settings =
+        loaded("budget-millis: 5000\nlock-renew: {renew-interval-millis: 3000, max-expire-millis: 20000}");
     const auto small = resolve(settings, {.operation = "quick", .lease = 300ms});
     ASSERT_TRUE(small) << small.error().text();
     EXPECT_EQ(small->budget, 150ms);
@@ -68,8 +76,10 @@ TEST(Contradiction, general_values_bend_to_a_more_specific_lease) {
 }
 
 TEST(Contradiction, inside_needs_atomic) {
-    EXPECT_THAT(refusal("operations: {pay: {mode: execute, claim: inside}}"), HasSubstr("'claim: inside' needs 'mode: atomic'"));
-    EXPECT_THAT(refusal_of_policy({.operation = "pay", .mode = Mode::mark, .claim = Claim::inside}), HasSubstr("needs 'mode: atomic'"));
+    EXPECT_THAT(refusal("operations: {pay: {mode: execute, claim: inside}}"),
+                HasSubstr("'claim: inside' needs 'mode: atomic'"));
+    EXPECT_THAT(refusal_of_policy({.operation = "pay", .mode = Mode::mark, .claim = Claim::inside}),
+                HasSubstr("needs 'mode: atomic'"));
     // For all operations it means: where it can be.
     const auto settings = loaded("claim: inside");
     const auto atomic = resolve(settings, {.operation = "order", .mode = Mode::atomic});
@@ -83,38 +93,47 @@ TEST(Contradiction, inside_needs_atomic) {
 }
 
 TEST(Contradiction, a_mark_gives_nothing_to_wait_for) {
-    EXPECT_THAT(refusal("operations: {pay: {mode: mark, duplicate-handler: wait}}"), HasSubstr("makes no sense with 'mode: mark'"));
-    EXPECT_THAT(refusal_of_policy({.operation = "pay", .mode = Mode::mark, .on_duplicate = OnDuplicate::wait}), HasSubstr("use throw or return"));
+    EXPECT_THAT(refusal("operations: {pay: {mode: mark, duplicate-handler: wait}}"),
+                HasSubstr("makes no sense with 'mode: mark'"));
+    EXPECT_THAT(refusal_of_policy({.operation = "pay", .mode = Mode::mark, .on_duplicate = OnDuplicate::wait}),
+                HasSubstr("use throw or return"));
 }
 
 TEST(Contradiction, S24_strict_refuses_time_outs_as_retryable_unless_running_twice_is_accepted) {
     EXPECT_THAT(refusal("retryable-exceptions: [std::system_error]"),
-                AllOf(StartsWith("nebis.yaml:3:"), HasSubstr("leaves open whether the effect happened"), HasSubstr("on-unknown: retry")));
-    EXPECT_THAT(refusal_of_policy({.operation = "pay", .retryable_exceptions = {{"bank::ReadTimeout"}}}), HasSubstr("'bank::ReadTimeout'"));
+                AllOf(StartsWith("nebis.yaml:3:"), HasSubstr("leaves open whether the effect happened"),
+                      HasSubstr("on-unknown: retry")));
+    EXPECT_THAT(refusal_of_policy({.operation = "pay", .retryable_exceptions = {{"bank::ReadTimeout"}}}),
+                HasSubstr("'bank::ReadTimeout'"));
     EXPECT_TRUE(load_keys("retryable-exceptions: [std::system_error]\non-unknown: retry"));
     EXPECT_TRUE(load_keys("retryable-exceptions: [std::system_error]\nprofile: article"));
     EXPECT_TRUE(load_keys("retryable-exceptions: [shop::OutOfStock]"));
 }
 
 TEST(Contradiction, S24_names_that_leave_the_outcome_open) {
-    for (const auto* type : {"std::system_error", "boost::system::system_error", "Timeout", "my::TIMED_OUT", "asio::connection_reset", "grpc::DeadlineExceeded",
-                             "RemoteAccessException", "SocketClosed", "net::BrokenPipe", "std::ios_base::failure"}) {
+    for (const auto* type : {"std::system_error", "boost::system::system_error", "Timeout", "my::TIMED_OUT",
+                             "asio::connection_reset", "grpc::DeadlineExceeded", "RemoteAccessException",
+                             "SocketClosed", "net::BrokenPipe", "std::ios_base::failure"}) {
         EXPECT_TRUE(leaves_outcome_open(type)) << type;
     }
-    for (const auto* type : {"std::invalid_argument", "std::out_of_range", "shop::InsufficientBalance", "std::logic_error"}) {
+    for (const auto* type :
+         {"std::invalid_argument", "std::out_of_range", "shop::InsufficientBalance", "std::logic_error"}) {
         EXPECT_FALSE(leaves_outcome_open(type)) << type;
     }
 }
 
 TEST(Contradiction, one_type_in_two_lists) {
-    EXPECT_THAT(refusal("final-exceptions: [shop::Bad]\nunknown-exceptions: [shop::Bad]"), HasSubstr("stands in final-exceptions and in unknown-exceptions"));
+    EXPECT_THAT(refusal("final-exceptions: [shop::Bad]\nunknown-exceptions: [shop::Bad]"),
+                HasSubstr("stands in final-exceptions and in unknown-exceptions"));
 }
 
 TEST(Contradiction, two_spellings_of_one_value) {
     EXPECT_THAT(refusal("record-expire-hours: 24\nrecord-expire-millis: 60000"),
                 AllOf(StartsWith("nebis.yaml:4:"), HasSubstr("say the same thing twice"), HasSubstr("nebis.yaml:3:")));
-    EXPECT_THAT(refusal("operations: {pay: {key-expression: \"#a\", key-from-header: Idempotency-Key}}"), HasSubstr("say the same thing twice"));
-    EXPECT_THAT(refusal("token: {keys: {k: {secret-file: x, secret: " + std::string(32, 's') + "}}}"), HasSubstr("say the same thing twice"));
+    EXPECT_THAT(refusal("operations: {pay: {key-expression: \"#a\", key-from-header: Idempotency-Key}}"),
+                HasSubstr("say the same thing twice"));
+    EXPECT_THAT(refusal("token: {keys: {k: {secret-file: x, secret: " + std::string(32, 's') + "}}}"),
+                HasSubstr("say the same thing twice"));
     // On another level it is an override.
     EXPECT_TRUE(load_keys("record-expire-hours: 24\noperations: {pay: {record-expire-millis: 60000}}"));
     EXPECT_TRUE(load_keys("operations: {pay: {record-expire-hours: 1}, refund: {record-expire-millis: 60000}}"));
@@ -125,42 +144,52 @@ TEST(Contradiction, S5_tokens_must_die_before_their_record) {
     EXPECT_THAT(refusal(keys + "record-expire-hours: 1"), HasSubstr("could be spent twice"));
     EXPECT_THAT(refusal(keys + "operations: {pay: {record-expire-hours: 1}}"), HasSubstr("could be spent twice"));
     EXPECT_TRUE(load_keys(keys + "operations: {pay: {record-expire-hours: 1, key-expression: \"#id\"}}"));
-    EXPECT_THAT(refusal_of_policy({.operation = "pay", .key = one_time_token()}), HasSubstr("token.keys.<id>.secret-file"));
+    EXPECT_THAT(refusal_of_policy({.operation = "pay", .key = one_time_token()}),
+                HasSubstr("token.keys.<id>.secret-file"));
 }
 
 TEST(Contradiction, token_keys_must_say_who_signs) {
     const std::string secret(32, 's');
-    EXPECT_THAT(refusal("token: {current: k2, keys: {k1: {secret: " + secret + "}}}"), HasSubstr("there is no key 'k2'"));
-    EXPECT_THAT(refusal("token: {keys: {k1: {secret: " + secret + "}, k2: {secret: " + secret + "}}}"), HasSubstr("token.current"));
+    EXPECT_THAT(refusal("token: {current: k2, keys: {k1: {secret: " + secret + "}}}"),
+                HasSubstr("there is no key 'k2'"));
+    EXPECT_THAT(refusal("token: {keys: {k1: {secret: " + secret + "}, k2: {secret: " + secret + "}}}"),
+                HasSubstr("token.current"));
 }
 
 TEST(Contradiction, missing_parts) {
-    EXPECT_THAT(refusal_of_policy({.operation = "pay", .on_unknown = OnUnknown::ask}), HasSubstr("needs an outcome resolver"));
+    EXPECT_THAT(refusal_of_policy({.operation = "pay", .on_unknown = OnUnknown::ask}),
+                HasSubstr("needs an outcome resolver"));
     EXPECT_THAT(refusal_of_policy({.operation = "pay", .mode = Mode::hooked}), HasSubstr("needs transaction hooks"));
     EXPECT_TRUE(load_keys("on-unknown: ask"));  // code may give it
     EXPECT_TRUE(resolve(loaded("on-unknown: ask\noutcome-resolver: bank"), {.operation = "pay"}));
 }
 
 TEST(Contradiction, unknown_data_source_has_a_suggestion) {
-    EXPECT_THAT(refusal("datasources: {orders: {driver: sqlite}}\ndatasource-name: order"), AllOf(HasSubstr("did you mean 'orders'?"), HasSubstr("datasources has: orders")));
-    EXPECT_THAT(refusal("operations: {pay: {datasource-name: archive}}"), HasSubstr("there is no data source 'archive'"));
+    EXPECT_THAT(refusal("datasources: {orders: {driver: sqlite}}\ndatasource-name: order"),
+                AllOf(HasSubstr("did you mean 'orders'?"), HasSubstr("datasources has: orders")));
+    EXPECT_THAT(refusal("operations: {pay: {datasource-name: archive}}"),
+                HasSubstr("there is no data source 'archive'"));
     EXPECT_THAT(refusal("datasources: {orders: {path: x.db}}"), HasSubstr("datasources.orders: has no driver"));
 }
 
 TEST(Contradiction, a_policy_is_held_to_the_same_ranges) {
-    EXPECT_THAT(refusal_of_policy({.operation = "pay", .lease = 61s}), AllOf(StartsWith("operation 'pay': lock-expire-millis: '61000' is too high"), HasSubstr("10 to 60000")));
+    EXPECT_THAT(
+        refusal_of_policy({.operation = "pay", .lease = 61s}),
+        AllOf(StartsWith("operation 'pay': lock-expire-millis: '61000' is too high"), HasSubstr("10 to 60000")));
     EXPECT_THAT(refusal_of_policy({.operation = "pay", .lease = 0ms}), HasSubstr("too low"));
     EXPECT_THAT(refusal_of_policy({.operation = "pay", .noise = {"at"}}), HasSubstr("is no JSON pointer"));
     EXPECT_THAT(refusal_of_policy({.operation = ""}), HasSubstr("is no operation name"));
     EXPECT_THAT(refusal_of_policy({.operation = "a\nb"}), HasSubstr("is no operation name"));
-    EXPECT_THAT(refusal_of_policy({.operation = "pay", .lease = 70s, .wait = -1ms}), AllOf(HasSubstr("2 faults"), HasSubstr("wait-millis")));
+    EXPECT_THAT(refusal_of_policy({.operation = "pay", .lease = 70s, .wait = -1ms}),
+                AllOf(HasSubstr("2 faults"), HasSubstr("wait-millis")));
 }
 
 TEST(Contradiction, the_place_of_an_override_is_named) {
     const auto settings = loaded("operations:\n  pay:\n    lock-expire-millis: 5000");
     EXPECT_THAT(refusal_of_policy(settings, {.operation = "pay", .retention = 1s}), HasSubstr("operation 'pay'"));
     const auto general = loaded("lock-expire-millis: 5000\non-unknown: ask");
-    EXPECT_THAT(refusal_of_policy(general, {.operation = "pay"}), AllOf(StartsWith("nebis.yaml:4:"), HasSubstr("for operation 'pay'")));
+    EXPECT_THAT(refusal_of_policy(general, {.operation = "pay"}),
+                AllOf(StartsWith("nebis.yaml:4:"), HasSubstr("for operation 'pay'")));
 }
 
 }  // namespace

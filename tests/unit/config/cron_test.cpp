@@ -21,8 +21,9 @@ std::string text(sys_seconds time) {
     const auto date = year_month_day{floor<days>(time)};
     const hh_mm_ss clock{time - floor<days>(time)};
     char out[64];
-    std::snprintf(out, sizeof out, "%04d-%02u-%02u %02d:%02d:%02d", static_cast<int>(date.year()), static_cast<unsigned>(date.month()),
-                  static_cast<unsigned>(date.day()), static_cast<int>(clock.hours().count()), static_cast<int>(clock.minutes().count()),
+    std::snprintf(out, sizeof out, "%04d-%02u-%02u %02d:%02d:%02d", static_cast<int>(date.year()),
+                  static_cast<unsigned>(date.month()), static_cast<unsigned>(date.day()),
+                  static_cast<int>(clock.hours().count()), static_cast<int>(clock.minutes().count()),
                   static_cast<int>(clock.seconds().count()));
     return out;
 }
@@ -69,7 +70,7 @@ TEST(Cron, last_day_of_the_month) {
 
 TEST(Cron, leap_years) {
     EXPECT_EQ(next("0 0 0 29 2 ?", at(2026, 1, 1)), "2028-02-29 00:00:00");
-    EXPECT_EQ(next("0 0 0 29 2 ?", at(2096, 3, 1)), "2104-02-29 00:00:00");     // 2100 is none
+    EXPECT_EQ(next("0 0 0 29 2 ?", at(2096, 3, 1)), "2104-02-29 00:00:00");  // 2100 is none
     EXPECT_EQ(next("0 0 0 29 FEB SUN", at(2028, 1, 1)), "2032-02-29 00:00:00");
     EXPECT_EQ(next("0 0 0 29 FEB MON", at(2072, 3, 1)), "2112-02-29 00:00:00");  // the longest wait of the calendar
 }

@@ -47,7 +47,8 @@ TEST(Describe, origins_are_named) {
 }
 
 TEST(Describe, secrets_are_masked) {
-    const auto text = describe(loaded("token: {keys: {k1: {secret: " + std::string(40, 'q') + "}}}\ndatasources: {primary: {driver: x, url: \"db://u:hunter2@h\", "
+    const auto text = describe(loaded("token: {keys: {k1: {secret: " + std::string(40, 'q') +
+                                      "}}}\ndatasources: {primary: {driver: x, url: \"db://u:hunter2@h\", "
                                       "password: hunter3}}\nlock: {driver: y, client-secret: hunter4}"),
                                true);
     EXPECT_THAT(text, Not(HasSubstr("qqqq")));

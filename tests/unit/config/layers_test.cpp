@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // S37: which of several values counts.
 #include "loading.hpp"
-
 #include "nebis/extend.hpp"
 
 #include <gmock/gmock.h>
@@ -23,17 +22,20 @@ OperationSettings resolved(const Settings& settings, const Policy& policy) {
 TEST(Layers, S37_flag_over_environment_over_file_over_default) {
     EXPECT_EQ(loaded("").defaults.lease, 10s);
     EXPECT_EQ(loaded("lock-expire-millis: 5000").defaults.lease, 5s);
-    LoadOptions options{.environment = {{"NEBIS__IDEMPOTENT__LOCK_EXPIRE_MILLIS", "6000"}, {"PATH", "/bin"}}, .sets = {}};
+    LoadOptions options{.environment = {{"NEBIS__IDEMPOTENT__LOCK_EXPIRE_MILLIS", "6000"}, {"PATH", "/bin"}},
+                        .sets = {}};
     EXPECT_EQ(loaded("lock-expire-millis: 5000", options).defaults.lease, 6s);
     options.sets = {"lock-expire-millis=7000"};
     EXPECT_EQ(loaded("lock-expire-millis: 5000", options).defaults.lease, 7s);
     options.sets = {"nebis.idempotent.lock-expire-millis=7000", "lock-expire-millis=8000"};
     EXPECT_EQ(loaded("lock-expire-millis: 5000", options).defaults.lease, 8s);
-    EXPECT_EQ(loaded("lock-expire-millis: 5000", options).where.at("lock-expire-millis").text(), "--set lock-expire-millis");
+    EXPECT_EQ(loaded("lock-expire-millis: 5000", options).where.at("lock-expire-millis").text(),
+              "--set lock-expire-millis");
 }
 
 TEST(Layers, a_higher_source_may_use_the_other_spelling) {
-    const LoadOptions options{.environment = {{"NEBIS__IDEMPOTENT__RECORD_EXPIRE_MILLIS", "60000"}}, .sets = {"operations.pay.key-expression=#id"}};
+    const LoadOptions options{.environment = {{"NEBIS__IDEMPOTENT__RECORD_EXPIRE_MILLIS", "60000"}},
+                              .sets = {"operations.pay.key-expression=#id"}};
     const auto settings = loaded("record-expire-hours: 5\noperations: {pay: {key-from-header: K}}", options);
     EXPECT_EQ(settings.defaults.retention, 60s);
     EXPECT_FALSE(settings.where.contains("record-expire-hours"));
@@ -48,8 +50,10 @@ TEST(Layers, environment_finds_names_of_the_file) {
     options.environment = {{"NEBIS__IDEMPOTENT__OPERATIONS__payOrder__LOCK_RENEW__ENABLED", "false"}};
     EXPECT_EQ(loaded("", options).operations.at("payOrder").at("lock-renew.enabled"), Value("false"));
     options.environment = {{"NEBIS__IDEMPOTENT__OPERATIONS__PAY_ORDER__MODE", "atomic"}};
-    EXPECT_THAT(refusal("operations: {pay-order: {claim: inside}, pay_order: {claim: inside}}", options), HasSubstr("several names"));
-    options.environment = {{"NEBIS__IDEMPOTENT__DATASOURCES__PRIMARY__PATH", "/srv/a.db"}, {"NEBIS__IDEMPOTENT__DATASOURCES__PRIMARY__BUSY_TIMEOUT_MILLIS", "5"}};
+    EXPECT_THAT(refusal("operations: {pay-order: {claim: inside}, pay_order: {claim: inside}}", options),
+                HasSubstr("several names"));
+    options.environment = {{"NEBIS__IDEMPOTENT__DATASOURCES__PRIMARY__PATH", "/srv/a.db"},
+                           {"NEBIS__IDEMPOTENT__DATASOURCES__PRIMARY__BUSY_TIMEOUT_MILLIS", "5"}};
     EXPECT_EQ(loaded("", options).data_sources.at("primary").values.at("path"), "/srv/a.db");
     EXPECT_EQ(loaded("", options).data_sources.at("primary").values.at("busy-timeout-millis"), "5");
     EXPECT_EQ(loaded("", options).data_sources.at("primary").driver, "sqlite");
@@ -58,8 +62,9 @@ TEST(Layers, environment_finds_names_of_the_file) {
 }
 
 TEST(Layers, flags_take_names_with_dots_and_lists) {
-    const LoadOptions options{.environment = {}, .sets = {"operations.shop.order.create.lock-renew.enabled=false", "noise=[/at, /nonce]", "operations.a.noise=/x,/y",
-                                                          "operations.a.final-exceptions=[]", "instance=a=b"}};
+    const LoadOptions options{.environment = {},
+                              .sets = {"operations.shop.order.create.lock-renew.enabled=false", "noise=[/at, /nonce]",
+                                       "operations.a.noise=/x,/y", "operations.a.final-exceptions=[]", "instance=a=b"}};
     auto settings = load_keys("", options);
     EXPECT_THAT(refusal_of(settings), HasSubstr("'a=b' is no plain name"));
     LoadOptions good = options;
@@ -72,12 +77,13 @@ TEST(Layers, flags_take_names_with_dots_and_lists) {
 }
 
 TEST(Layers, S37_an_operation_is_told_by_config_then_code_then_general_config) {
-    const auto settings = loaded("lock-expire-millis: 5000\nwait-millis: 100\nmode: atomic\noperations: {pay: {lock-expire-millis: 7000}}");
+    const auto settings = loaded(
+        "lock-expire-millis: 5000\nwait-millis: 100\nmode: atomic\noperations: {pay: {lock-expire-millis: 7000}}");
     const auto pay = resolved(settings, {.operation = "pay", .mode = Mode::execute, .lease = 6s});
-    EXPECT_EQ(pay.lease, 7s);                 // the operator's word on this operation
-    EXPECT_EQ(pay.mode, Mode::execute);       // code
-    EXPECT_EQ(pay.wait, 100ms);               // for all operations
-    EXPECT_EQ(pay.retention, 24h);            // built in
+    EXPECT_EQ(pay.lease, 7s);            // the operator's word on this operation
+    EXPECT_EQ(pay.mode, Mode::execute);  // code
+    EXPECT_EQ(pay.wait, 100ms);          // for all operations
+    EXPECT_EQ(pay.retention, 24h);       // built in
     const auto other = resolved(settings, {.operation = "other", .lease = 6s});
     EXPECT_EQ(other.lease, 6s);
     EXPECT_EQ(other.mode, Mode::atomic);
@@ -85,7 +91,8 @@ TEST(Layers, S37_an_operation_is_told_by_config_then_code_then_general_config) {
 
 TEST(Layers, noise_adds_up) {
     const auto settings = loaded("noise: [/a]\noperations: {pay: {noise: [/c, /a]}}");
-    EXPECT_THAT(resolved(settings, {.operation = "pay", .noise = {"/b"}}).noise, ::testing::UnorderedElementsAre("/a", "/b", "/c"));
+    EXPECT_THAT(resolved(settings, {.operation = "pay", .noise = {"/b"}}).noise,
+                ::testing::UnorderedElementsAre("/a", "/b", "/c"));
 }
 
 TEST(Layers, profile_is_below_everything_that_is_written) {
@@ -108,7 +115,8 @@ TEST(Layers, profile_is_below_everything_that_is_written) {
 }
 
 TEST(Layers, an_operations_own_profile) {
-    const auto settings = loaded("profile: article\nfail-open: true\noperations: {pay: {profile: strict}, old: {profile: article}}");
+    const auto settings =
+        loaded("profile: article\nfail-open: true\noperations: {pay: {profile: strict}, old: {profile: article}}");
     const auto pay = resolved(settings, {.operation = "pay"});
     EXPECT_EQ(pay.on_unknown, OnUnknown::hold);
     EXPECT_TRUE(pay.renew);
@@ -117,24 +125,33 @@ TEST(Layers, an_operations_own_profile) {
     const auto mixed = loaded("fail-open: true\noperations: {old: {profile: article}}");
     const auto old = resolved(mixed, {.operation = "old", .unlisted = Unlisted::unknown});
     EXPECT_EQ(old.on_unknown, OnUnknown::retry);
-    EXPECT_TRUE(old.fail_open);                      // written for all operations
-    EXPECT_EQ(old.unlisted, Unlisted::unknown);      // code
+    EXPECT_TRUE(old.fail_open);                  // written for all operations
+    EXPECT_EQ(old.unlisted, Unlisted::unknown);  // code
 }
 
 TEST(Layers, unlisted_exceptions_rolled_back_in_atomic) {
     EXPECT_EQ(resolved(default_settings(), {.operation = "o", .mode = Mode::atomic}).unlisted, Unlisted::fail);
-    EXPECT_EQ(resolved(default_settings(), {.operation = "o", .mode = Mode::atomic, .unlisted = Unlisted::unknown}).unlisted, Unlisted::unknown);
-    EXPECT_EQ(resolved(loaded("unlisted: unknown"), {.operation = "o", .mode = Mode::atomic}).unlisted, Unlisted::unknown);
+    EXPECT_EQ(
+        resolved(default_settings(), {.operation = "o", .mode = Mode::atomic, .unlisted = Unlisted::unknown}).unlisted,
+        Unlisted::unknown);
+    EXPECT_EQ(resolved(loaded("unlisted: unknown"), {.operation = "o", .mode = Mode::atomic}).unlisted,
+              Unlisted::unknown);
 }
 
 TEST(Layers, enabled_false_is_off) {
     EXPECT_EQ(resolved(loaded("enabled: false"), {.operation = "o"}).enforcement, Enforcement::off);
-    EXPECT_EQ(resolved(loaded("enabled: false\noperations: {o: {enabled: true}}"), {.operation = "o"}).enforcement, Enforcement::enforce);
+    EXPECT_EQ(resolved(loaded("enabled: false\noperations: {o: {enabled: true}}"), {.operation = "o"}).enforcement,
+              Enforcement::enforce);
     EXPECT_EQ(resolved(loaded("enforcement: observe"), {.operation = "o"}).enforcement, Enforcement::observe);
 }
 
 TEST(Layers, key_rules_of_every_kind) {
-    const auto rule = [](const std::string& yaml) { return resolved(loaded("operations: {o: {" + yaml + "}}\ntoken: {keys: {k: {secret: " + std::string(32, 's') + "}}}"), {.operation = "o", .key = "#code"}).key; };
+    const auto rule = [](const std::string& yaml) {
+        return resolved(loaded("operations: {o: {" + yaml + "}}\ntoken: {keys: {k: {secret: " + std::string(32, 's') +
+                               "}}}"),
+                        {.operation = "o", .key = "#code"})
+            .key;
+    };
     EXPECT_EQ(rule("mode: atomic"), KeyRule("#code"));
     EXPECT_EQ(rule("key-expression: \"#request.id\""), KeyRule("#request.id"));
     EXPECT_EQ(rule("key-from-header: Idempotency-Key"), header("Idempotency-Key"));
@@ -154,7 +171,9 @@ struct Nothing : ResponseProducer {
 };
 
 TEST(Layers, S34_extension_points_from_code_and_by_name) {
-    const Policy policy{.operation = "o", .key_generator = std::make_shared<FixedKey>(), .response_producer = std::make_shared<Nothing>()};
+    const Policy policy{.operation = "o",
+                        .key_generator = std::make_shared<FixedKey>(),
+                        .response_producer = std::make_shared<Nothing>()};
     const auto plain = resolved(default_settings(), policy);
     EXPECT_EQ(plain.key_generator, policy.key_generator);
     EXPECT_EQ(plain.response_producer.object, policy.response_producer);
@@ -163,7 +182,8 @@ TEST(Layers, S34_extension_points_from_code_and_by_name) {
     EXPECT_EQ(general.response_producer.object, policy.response_producer);
     EXPECT_TRUE(general.response_producer.name.empty());
     EXPECT_EQ(general.key_generator, policy.key_generator);
-    const auto own = resolved(loaded("operations: {o: {response-producer: polite, key-generator: biz-seq-no}}"), policy);
+    const auto own =
+        resolved(loaded("operations: {o: {response-producer: polite, key-generator: biz-seq-no}}"), policy);
     EXPECT_EQ(own.response_producer.object, nullptr);
     EXPECT_EQ(own.response_producer.name, "polite");
     EXPECT_EQ(own.key_generator, nullptr);

@@ -43,7 +43,9 @@ key-prefix: "prod:")");
 }
 
 TEST(Load, every_place_is_kept) {
-    const auto s = loaded("mode: atomic\noperations:\n  payOrder:\n    key-expression: \"#request.orderId\"\n    lock-renew: {enabled: false}");
+    const auto s = loaded(
+        "mode: atomic\noperations:\n  payOrder:\n    key-expression: \"#request.orderId\"\n    lock-renew: {enabled: "
+        "false}");
     EXPECT_EQ(s.where.at("mode"), (Location{"nebis.yaml", 3, 11}));
     EXPECT_EQ(s.where.at("operations.payOrder.key-expression").text(), "nebis.yaml:6:25");
     EXPECT_EQ(s.where.at("operations.payOrder.lock-renew.enabled").line, 7u);
@@ -51,14 +53,18 @@ TEST(Load, every_place_is_kept) {
 }
 
 TEST(Load, data_sources_and_lock) {
-    const auto s = loaded("datasources:\n  primary: {driver: sqlite, path: a.db, synchronous: full, max-sessions: 3}\n  archive: {driver: sqlite, path: b.db, "
-                          "create-schema: true, session-wait-millis: 50}\nlock: {driver: redis, url: \"redis://h\", max-sessions: 2}");
+    const auto s = loaded(
+        "datasources:\n  primary: {driver: sqlite, path: a.db, synchronous: full, max-sessions: 3}\n  archive: "
+        "{driver: sqlite, path: b.db, "
+        "create-schema: true, session-wait-millis: 50}\nlock: {driver: redis, url: \"redis://h\", max-sessions: 2}");
     EXPECT_EQ(s.data_sources.size(), 2u);
-    EXPECT_EQ(s.data_sources.at("primary").values, (std::map<std::string, std::string>{{"path", "a.db"}, {"synchronous", "full"}}));
+    EXPECT_EQ(s.data_sources.at("primary").values,
+              (std::map<std::string, std::string>{{"path", "a.db"}, {"synchronous", "full"}}));
     EXPECT_FALSE(s.data_sources.at("primary").create_schema);
     EXPECT_EQ(s.data_sources.at("primary").max_sessions, 3u);
     EXPECT_TRUE(s.data_sources.at("archive").create_schema);
-    EXPECT_EQ(s.data_sources.at("archive").values.at("create-schema"), "true");  // a driver that makes its file must know
+    EXPECT_EQ(s.data_sources.at("archive").values.at("create-schema"),
+              "true");  // a driver that makes its file must know
     EXPECT_EQ(s.data_sources.at("archive").session_wait, 50ms);
     EXPECT_EQ(s.lock.driver, "redis");
     EXPECT_EQ(s.lock.values.at("url"), "redis://h");
@@ -73,11 +79,46 @@ Drivers two_drivers() {
     drivers.gates["local"] = nullptr;
     using Kind = DriverKey::Kind;
     drivers.store_keys["sqlite"] = {
-        {.name = "path", .kind = Kind::text, .fallback = {}, .min = 0, .max = 0, .choices = {}, .about = "the file", .required = true},
-        {.name = "synchronous", .kind = Kind::choice, .fallback = "full", .min = 0, .max = 0, .choices = {"full", "normal"}, .about = {}, .required = false},
-        {.name = "connections", .kind = Kind::integer, .fallback = "4", .min = 1, .max = 256, .choices = {}, .about = {}, .required = false},
-        {.name = "shared", .kind = Kind::flag, .fallback = "true", .min = 0, .max = 0, .choices = {}, .about = {}, .required = false},
-        {.name = "credential", .kind = Kind::secret, .fallback = {}, .min = 0, .max = 0, .choices = {}, .about = {}, .required = false},
+        {.name = "path",
+         .kind = Kind::text,
+         .fallback = {},
+         .min = 0,
+         .max = 0,
+         .choices = {},
+         .about = "the file",
+         .required = true},
+        {.name = "synchronous",
+         .kind = Kind::choice,
+         .fallback = "full",
+         .min = 0,
+         .max = 0,
+         .choices = {"full", "normal"},
+         .about = {},
+         .required = false},
+        {.name = "connections",
+         .kind = Kind::integer,
+         .fallback = "4",
+         .min = 1,
+         .max = 256,
+         .choices = {},
+         .about = {},
+         .required = false},
+        {.name = "shared",
+         .kind = Kind::flag,
+         .fallback = "true",
+         .min = 0,
+         .max = 0,
+         .choices = {},
+         .about = {},
+         .required = false},
+        {.name = "credential",
+         .kind = Kind::secret,
+         .fallback = {},
+         .min = 0,
+         .max = 0,
+         .choices = {},
+         .about = {},
+         .required = false},
     };
     return drivers;
 }
@@ -85,21 +126,32 @@ Drivers two_drivers() {
 TEST(Load, drivers_declare_their_keys) {
     const auto drivers = two_drivers();
     const LoadOptions options{.environment = {}, .sets = {}, .drivers = &drivers};
-    const auto s = loaded("datasources: {primary: {driver: sqlite, path: x, synchronous: normal, connections: 3, shared: false, create-schema: true}}", options);
+    const auto s = loaded(
+        "datasources: {primary: {driver: sqlite, path: x, synchronous: normal, connections: 3, shared: false, "
+        "create-schema: true}}",
+        options);
     EXPECT_EQ(s.data_sources.at("primary").values.at("connections"), "3");
-    const auto with = [&](const std::string& keys) { return refusal("datasources: {primary: {driver: sqlite, path: x, " + keys + "}}", options); };
-    EXPECT_THAT(with("sinchronous: full"), AllOf(HasSubstr("driver 'sqlite' has no such key"), HasSubstr("'synchronous'"), HasSubstr("nebis.yaml:3:")));
+    const auto with = [&](const std::string& keys) {
+        return refusal("datasources: {primary: {driver: sqlite, path: x, " + keys + "}}", options);
+    };
+    EXPECT_THAT(with("sinchronous: full"), AllOf(HasSubstr("driver 'sqlite' has no such key"),
+                                                 HasSubstr("'synchronous'"), HasSubstr("nebis.yaml:3:")));
     EXPECT_THAT(with("synchronous: ful"), HasSubstr("did you mean 'full'?"));
     EXPECT_THAT(with("connections: 0"), HasSubstr("too low"));
     EXPECT_THAT(with("connections: many"), HasSubstr("no whole number"));
     EXPECT_THAT(with("shared: yes"), HasSubstr("double quotes"));
     EXPECT_THAT(with("path2: [a]"), HasSubstr("must be one value"));
-    EXPECT_THAT(refusal("datasources: {primary: {driver: sqlite}}", options), AllOf(HasSubstr("needs the key 'path'"), HasSubstr("the file")));
-    EXPECT_THAT(refusal("datasources: {primary: {driver: sqllite, path: x}}", options), AllOf(HasSubstr("did you mean 'sqlite'?"), HasSubstr("it has: memory, sqlite")));
+    EXPECT_THAT(refusal("datasources: {primary: {driver: sqlite}}", options),
+                AllOf(HasSubstr("needs the key 'path'"), HasSubstr("the file")));
+    EXPECT_THAT(refusal("datasources: {primary: {driver: sqllite, path: x}}", options),
+                AllOf(HasSubstr("did you mean 'sqlite'?"), HasSubstr("it has: memory, sqlite")));
     EXPECT_THAT(refusal("lock: {driver: redis}", options), HasSubstr("no lock driver 'redis'"));
     EXPECT_EQ(loaded("lock: {driver: none}", options).lock.driver, "none");
     // A driver without declared keys takes any.
-    EXPECT_EQ(loaded("datasources: {primary: {driver: memory, anything: 1}}", options).data_sources.at("primary").values.at("anything"), "1");
+    EXPECT_EQ(loaded("datasources: {primary: {driver: memory, anything: 1}}", options)
+                  .data_sources.at("primary")
+                  .values.at("anything"),
+              "1");
 }
 
 TEST(Load, only_our_variables_are_taken_from_the_process) {
@@ -124,7 +176,8 @@ TEST(Load, setting_text_for_transports) {
 
 TEST(Load, token_keys_as_the_token_service_takes_them) {
     const std::string a(32, 'a'), b(32, 'b');
-    const auto s = loaded("token: {current: k2, lifetime-millis: 60000, keys: {k1: {secret: " + a + "}, k2: {secret: " + b + "}}}");
+    const auto s = loaded("token: {current: k2, lifetime-millis: 60000, keys: {k1: {secret: " + a +
+                          "}, k2: {secret: " + b + "}}}");
     const auto keys = token_keys(s.token);
     EXPECT_EQ(keys.current, "k2");
     ASSERT_EQ(keys.keys.size(), 2u);

@@ -20,7 +20,9 @@ inline std::string under_root(const std::string& text) {
     return out;
 }
 
-inline Result<Settings> load_keys(const std::string& text, const LoadOptions& options = {}) { return load_text(under_root(text), "nebis.yaml", options); }
+inline Result<Settings> load_keys(const std::string& text, const LoadOptions& options = {}) {
+    return load_text(under_root(text), "nebis.yaml", options);
+}
 
 /// The settings, or a failed test that says why.
 inline Settings loaded(const std::string& text, const LoadOptions& options = {}) {
@@ -39,6 +41,8 @@ inline std::string refusal_of(const Result<Settings>& settings) {
     ADD_FAILURE() << "was taken";
     return {};
 }
-inline std::string refusal(const std::string& text, const LoadOptions& options = {}) { return refusal_of(load_keys(text, options)); }
+inline std::string refusal(const std::string& text, const LoadOptions& options = {}) {
+    return refusal_of(load_keys(text, options));
+}
 
 }  // namespace nebis::config

@@ -13,14 +13,15 @@ TEST(Names, edit_distance) {
     EXPECT_EQ(edit_distance("abc", ""), 3u);
     EXPECT_EQ(edit_distance("", "abc"), 3u);
     EXPECT_EQ(edit_distance("mode", "mode"), 0u);
-    EXPECT_EQ(edit_distance("mode", "moed"), 1u);    // neighbours swapped
+    EXPECT_EQ(edit_distance("mode", "moed"), 1u);  // neighbours swapped
     EXPECT_EQ(edit_distance("mode", "node"), 1u);
     EXPECT_EQ(edit_distance("mode", "modes"), 1u);
     EXPECT_EQ(edit_distance("kitten", "sitting"), 3u);
 }
 
 TEST(Names, nearest_is_near_or_nothing) {
-    static constexpr std::array<std::string_view, 4> names{"lock-expire-millis", "record-expire-hours", "mode", "claim"};
+    static constexpr std::array<std::string_view, 4> names{"lock-expire-millis", "record-expire-hours", "mode",
+                                                           "claim"};
     EXPECT_EQ(nearest("lock-expire-mills", names), "lock-expire-millis");
     EXPECT_EQ(nearest("Mode", names), "mode");
     EXPECT_EQ(nearest("recordExpireHours", names), "record-expire-hours");
@@ -39,10 +40,12 @@ TEST(Names, environment) {
 }
 
 TEST(Names, scalars_that_readers_disagree_about) {
-    for (const auto* text : {"true", "Yes", "NO", "on", "~", "null", "012", "0x1f", "0o17", "0b1", "1_000", "1.5", ".5", "1.", "1e3", "-0.1", "12:30:45", "2026-12-02", "+1.0"}) {
+    for (const auto* text : {"true", "Yes", "NO", "on", "~", "null", "012", "0x1f", "0o17", "0b1", "1_000", "1.5", ".5",
+                             "1.", "1e3", "-0.1", "12:30:45", "2026-12-02", "+1.0"}) {
         EXPECT_TRUE(reads_as_other_type(text)) << text;
     }
-    for (const auto* text : {"", "a", "12", "-3", "127.0.0.1", "127.0.0.1:8080", "1.2.3", "v1.5", "0", "sqlite", "#request.id", "10s", "a:b"}) {
+    for (const auto* text : {"", "a", "12", "-3", "127.0.0.1", "127.0.0.1:8080", "1.2.3", "v1.5", "0", "sqlite",
+                             "#request.id", "10s", "a:b"}) {
         EXPECT_FALSE(reads_as_other_type(text)) << text;
     }
 }

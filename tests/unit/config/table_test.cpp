@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // D7: the one table of settings is complete and true.
-#include "loading.hpp"
-
 #include "config/table.hpp"
+
+#include "loading.hpp"
 
 #include <algorithm>
 #include <set>
@@ -10,7 +10,9 @@
 namespace nebis::config {
 namespace {
 
-bool is_number(const Row& row) { return row.kind == Kind::count || row.kind == Kind::bytes || row.kind == Kind::millis || row.kind == Kind::hours; }
+bool is_number(const Row& row) {
+    return row.kind == Kind::count || row.kind == Kind::bytes || row.kind == Kind::millis || row.kind == Kind::hours;
+}
 
 TEST(Table, each_key_once_and_described) {
     std::set<std::string_view> paths;
@@ -19,7 +21,9 @@ TEST(Table, each_key_once_and_described) {
         EXPECT_FALSE(row.about.empty()) << row.path;
         EXPECT_TRUE(row.about.ends_with('.')) << row.path;
         EXPECT_NE(row.field, nullptr) << row.path;
-        EXPECT_TRUE(std::ranges::all_of(row.path, [](char c) { return (c >= 'a' && c <= 'z') || std::string_view(".-<>").find(c) != std::string_view::npos; })) << row.path;
+        EXPECT_TRUE(std::ranges::all_of(row.path, [](char c) {
+            return (c >= 'a' && c <= 'z') || std::string_view(".-<>").find(c) != std::string_view::npos;
+        })) << row.path;
         EXPECT_EQ(find_row(row.path), &row);
     }
     EXPECT_EQ(find_row("no-such-key"), nullptr);
@@ -65,7 +69,8 @@ TEST(Table, limits_are_taken_and_what_lies_beyond_is_not) {
         EXPECT_EQ(value_of(row, target), Value(std::to_string(row.max))) << row.path;
         EXPECT_TRUE(assign(row, target, std::to_string(row.min - 1))) << row.path;
         EXPECT_TRUE(assign(row, target, std::to_string(row.max + 1))) << row.path;
-        EXPECT_EQ(value_of(row, target), Value(std::to_string(row.max))) << row.path;  // a refused value changes nothing
+        EXPECT_EQ(value_of(row, target), Value(std::to_string(row.max)))
+            << row.path;  // a refused value changes nothing
     }
 }
 
@@ -115,10 +120,14 @@ TEST(Table, operation_rows_reach_the_operation_and_no_further) {
         const auto in_b = row.field(*std::make_unique<Target>(Target{b, operation, {}}));
         EXPECT_EQ(in_a.index(), in_b.index());
         const auto address = [](const Field& field) {
-            return std::visit([](const auto& f) -> const void* {
-                if constexpr (std::is_same_v<std::decay_t<decltype(f)>, KeyField>) return f.rule;
-                else return f;
-            }, field);
+            return std::visit(
+                [](const auto& f) -> const void* {
+                    if constexpr (std::is_same_v<std::decay_t<decltype(f)>, KeyField>)
+                        return f.rule;
+                    else
+                        return f;
+                },
+                field);
         };
         EXPECT_EQ(address(in_a), address(in_b)) << row.path;
     }

@@ -2,12 +2,11 @@
 #include "observe/log.hpp"
 
 #include <boost/json/parse.hpp>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
 
 #include <fcntl.h>
 #include <unistd.h>
-
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <condition_variable>
 #include <mutex>
@@ -41,23 +40,27 @@ TEST(LogLine, all_fields_in_their_order) {
                                  .detail = "disk \"full\"",
                                  .hint = "make room"},
                                 moment, "host-1");
-    EXPECT_EQ(line,
-              R"({"ts":"2026-12-02T01:02:03.045Z","level":"warn","msg":"lease lost","operation":"payOrder","outcome":"fenced_off",)"
-              R"("key_hash":"0123456789abcdef","attempt":2,"version":1700000000000001,"lease_ms":10000,"handler_ms":1.234,"store_ms":0.000,"status":503,)"
-              R"("count":7,"store":"primary","request_id":"r-1","instance":"host-1","error.type":"unavailable","detail":"disk \"full\"","hint":"make room"})");
+    EXPECT_EQ(
+        line,
+        R"({"ts":"2026-12-02T01:02:03.045Z","level":"warn","msg":"lease lost","operation":"payOrder","outcome":"fenced_off",)"
+        R"("key_hash":"0123456789abcdef","attempt":2,"version":1700000000000001,"lease_ms":10000,"handler_ms":1.234,"store_ms":0.000,"status":503,)"
+        R"("count":7,"store":"primary","request_id":"r-1","instance":"host-1","error.type":"unavailable","detail":"disk \"full\"","hint":"make room"})");
     EXPECT_NO_THROW((void)boost::json::parse(line));
 }
 
 TEST(LogLine, what_is_absent_is_left_out) {
-    EXPECT_EQ(json_line({.message = "started"}, moment, ""), R"({"ts":"2026-12-02T01:02:03.045Z","level":"info","msg":"started"})");
+    EXPECT_EQ(json_line({.message = "started"}, moment, ""),
+              R"({"ts":"2026-12-02T01:02:03.045Z","level":"info","msg":"started"})");
 }
 
 TEST(LogLine, hostile_texts_stay_one_valid_line) {
     std::string nasty;
     for (int c = 0; c < 256; ++c) nasty += static_cast<char>(c);
-    for (const auto& text : {nasty, std::string("\n{\"level\":\"info\"}"), std::string(100'000, '\x01'), std::string(100'000, '"'), std::string(5000, '\xff'),
-                             std::string("a\xe5\xb9")}) {
-        const auto line = json_line({.message = "m", .operation = text, .request_id = text, .error_kind = text, .detail = text, .hint = text}, moment, text);
+    for (const auto& text : {nasty, std::string("\n{\"level\":\"info\"}"), std::string(100'000, '\x01'),
+                             std::string(100'000, '"'), std::string(5000, '\xff'), std::string("a\xe5\xb9")}) {
+        const auto line = json_line(
+            {.message = "m", .operation = text, .request_id = text, .error_kind = text, .detail = text, .hint = text},
+            moment, text);
         EXPECT_LE(line.size(), longest_line);
         EXPECT_EQ(line.find('\n'), std::string::npos);
         EXPECT_NO_THROW((void)boost::json::parse(line)) << line;
@@ -108,7 +111,8 @@ TEST(Log, lines_arrive_in_order_and_all_before_it_ends) {
         for (int i = 0; i < 100; ++i) log->write({.message = "m", .count = i});
     }
     ASSERT_EQ(lines.lines.size(), 100u);
-    for (int i = 0; i < 100; ++i) EXPECT_THAT(lines.lines[static_cast<std::size_t>(i)], HasSubstr("\"count\":" + std::to_string(i) + "}"));
+    for (int i = 0; i < 100; ++i)
+        EXPECT_THAT(lines.lines[static_cast<std::size_t>(i)], HasSubstr("\"count\":" + std::to_string(i) + "}"));
 }
 
 TEST(Log, level_filters) {
@@ -171,7 +175,8 @@ TEST(Log, a_full_pipe_never_blocks_and_the_end_is_bounded) {
         options.descriptor = ends[1];
         options.dropped = &dropped;
         const auto log = make_log(std::move(options));
-        for (int i = 0; i < 3000; ++i) log->write({.message = "m", .detail = std::string(500, 'x')});  // more than a pipe holds
+        for (int i = 0; i < 3000; ++i)
+            log->write({.message = "m", .detail = std::string(500, 'x')});  // more than a pipe holds
     }
     EXPECT_LT(std::chrono::steady_clock::now() - start, 10s);
     EXPECT_GT(dropped.value(), 0u);
@@ -179,7 +184,8 @@ TEST(Log, a_full_pipe_never_blocks_and_the_end_is_bounded) {
     ::close(ends[1]);
     std::string text;
     char buffer[65536];
-    for (ssize_t got; (got = ::read(ends[0], buffer, sizeof buffer)) > 0;) text.append(buffer, static_cast<std::size_t>(got));
+    for (ssize_t got; (got = ::read(ends[0], buffer, sizeof buffer)) > 0;)
+        text.append(buffer, static_cast<std::size_t>(got));
     ::close(ends[0]);
     EXPECT_EQ(static_cast<std::uint64_t>(std::ranges::count(text, '\n')) + dropped.value(), 3000u);
     EXPECT_TRUE(text.ends_with("}\n"));

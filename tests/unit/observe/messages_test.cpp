@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // S63: one catalogue of messages.
 #include "observe/messages.hpp"
+
 #include "observe/utf8.hpp"
 
 #include <gtest/gtest.h>
@@ -44,8 +45,9 @@ TEST(Messages, S63_language_and_overrides) {
 }
 
 TEST(Messages, the_ids_of_errors_are_in_it) {
-    for (const auto* code : {"key-missing", "key-invalid", "body-invalid", "body-too-large", "caller-missing", "token-unknown", "token-forged", "token-foreign",
-                             "token-expired", "done-not-stored", "in-progress", "outcome-unknown", "mismatch", "duplicate", "fenced-off", "unavailable"}) {
+    for (const auto* code : {"key-missing", "key-invalid", "body-invalid", "body-too-large", "caller-missing",
+                             "token-unknown", "token-forged", "token-foreign", "token-expired", "done-not-stored",
+                             "in-progress", "outcome-unknown", "mismatch", "duplicate", "fenced-off", "unavailable"}) {
         EXPECT_TRUE(message_of(code)) << code;
     }
 }
@@ -55,7 +57,8 @@ TEST(Utf8, sequences) {
     EXPECT_EQ(utf8_sequence("é"), 2u);
     EXPECT_EQ(utf8_sequence("幂"), 3u);
     EXPECT_EQ(utf8_sequence("😀"), 4u);
-    for (const auto* bad : {"\x80", "\xc0\xaf", "\xc1\xbf", "\xe0\x80\x80", "\xed\xa0\x80", "\xf0\x80\x80\x80", "\xf4\x90\x80\x80", "\xf5\x80\x80\x80", "\xe5\xb9", "\xff"}) {
+    for (const auto* bad : {"\x80", "\xc0\xaf", "\xc1\xbf", "\xe0\x80\x80", "\xed\xa0\x80", "\xf0\x80\x80\x80",
+                            "\xf4\x90\x80\x80", "\xf5\x80\x80\x80", "\xe5\xb9", "\xff"}) {
         EXPECT_EQ(utf8_sequence(bad), 0u) << bad;
     }
     EXPECT_EQ(utf8_sequence(""), 0u);

@@ -42,13 +42,16 @@ TEST(Metrics, S39_everything_is_there_with_zero_from_the_first_scrape) {
     metrics.operation("pay");
     metrics.store("primary");
     const auto text = metrics.text();
-    for (const auto* outcome : {"fresh", "replayed", "in_progress", "mismatch", "outcome_unknown", "duplicate", "fenced_off", "unavailable", "refused", "unprotected"}) {
-        EXPECT_EQ(sample(text, std::string("nebis_requests_total{operation=\"pay\",outcome=\"") + outcome + "\"}"), "0") << outcome;
+    for (const auto* outcome : {"fresh", "replayed", "in_progress", "mismatch", "outcome_unknown", "duplicate",
+                                "fenced_off", "unavailable", "refused", "unprotected"}) {
+        EXPECT_EQ(sample(text, std::string("nebis_requests_total{operation=\"pay\",outcome=\"") + outcome + "\"}"), "0")
+            << outcome;
     }
     for (const auto& row : metric_table()) {
         EXPECT_THAT(text, HasSubstr("# TYPE " + std::string(row.name) + " " + std::string(row.type) + "\n"));
         EXPECT_THAT(text, HasSubstr("# HELP " + std::string(row.name) + " "));
-        EXPECT_TRUE(text.find("\n" + std::string(row.name) + "{") != std::string::npos || text.find("\n" + std::string(row.name) + " ") != std::string::npos ||
+        EXPECT_TRUE(text.find("\n" + std::string(row.name) + "{") != std::string::npos ||
+                    text.find("\n" + std::string(row.name) + " ") != std::string::npos ||
                     text.find("\n" + std::string(row.name) + "_bucket") != std::string::npos)
             << row.name << " has no sample";
     }
@@ -70,8 +73,10 @@ TEST(Metrics, the_labels_of_the_table_are_the_labels_that_are_shown) {
         if (open != std::string::npos) {
             bool in_value = false;
             for (const char c : line.substr(open + 1, line.find('}') - open - 1)) {
-                if (c == '"') in_value = !in_value;
-                else if (!in_value && c != '=') shown += c == ',' ? std::string(", ") : std::string(1, c);
+                if (c == '"')
+                    in_value = !in_value;
+                else if (!in_value && c != '=')
+                    shown += c == ',' ? std::string(", ") : std::string(1, c);
             }
         }
         EXPECT_EQ(shown, row.labels) << row.name;
@@ -104,10 +109,12 @@ TEST(Metrics, answers_are_counted_by_outcome) {
 TEST(Metrics, histograms_are_cumulative_with_inclusive_bounds) {
     Metrics metrics;
     auto& histogram = metrics.operation("pay").handler_duration[HandlerResult::success];
-    for (const auto duration : {0ns, 500'000ns, 500'001ns, 10'000'000'000ns, 10'000'000'001ns, -5ns}) histogram.observe(duration);
+    for (const auto duration : {0ns, 500'000ns, 500'001ns, 10'000'000'000ns, 10'000'000'001ns, -5ns})
+        histogram.observe(duration);
     const auto text = metrics.text();
     const auto bucket = [&](const std::string& bound) {
-        return sample(text, "nebis_handler_duration_seconds_bucket{operation=\"pay\",result=\"success\",le=\"" + bound + "\"}");
+        return sample(
+            text, "nebis_handler_duration_seconds_bucket{operation=\"pay\",result=\"success\",le=\"" + bound + "\"}");
     };
     EXPECT_EQ(bucket("0.0005"), "3");
     EXPECT_EQ(bucket("0.001"), "4");
@@ -171,12 +178,14 @@ TEST(Metrics, nothing_is_lost_between_threads_and_scrapes) {
     for (int i = 0; i < 20; ++i) {
         const auto text = metrics.text();
         // A scrape in between agrees with itself.
-        EXPECT_EQ(sample(text, "nebis_request_duration_seconds_bucket{operation=\"pay\",outcome=\"replayed\",le=\"+Inf\"}"),
-                  sample(text, "nebis_request_duration_seconds_count{operation=\"pay\",outcome=\"replayed\"}"));
+        EXPECT_EQ(
+            sample(text, "nebis_request_duration_seconds_bucket{operation=\"pay\",outcome=\"replayed\",le=\"+Inf\"}"),
+            sample(text, "nebis_request_duration_seconds_count{operation=\"pay\",outcome=\"replayed\"}"));
     }
     for (auto& thread : all) thread.join();
     const auto text = metrics.text();
-    EXPECT_EQ(sample(text, "nebis_requests_total{operation=\"pay\",outcome=\"replayed\"}"), std::to_string(threads * rounds));
+    EXPECT_EQ(sample(text, "nebis_requests_total{operation=\"pay\",outcome=\"replayed\"}"),
+              std::to_string(threads * rounds));
     EXPECT_EQ(sample(text, "nebis_record_inserts_total{operation=\"pay\"}"), std::to_string(threads * rounds));
     EXPECT_EQ(sample(text, "nebis_waiting_duplicates{operation=\"pay\"}"), "0");
 }
