@@ -33,7 +33,8 @@ void Call::start_attempt(const Action& action) {
                                         operation_->gate);
         probe("after-begin");
     }
-    if (!action.unprotected) mark_running();
+    // With `claim: inside` it isn't known yet whether there is anything to run: the insert tells (see transact).
+    if (!action.unprotected && !operation_->rules.claim_inside) mark_running();
 }
 
 void Call::end_attempt() {
@@ -213,6 +214,10 @@ AtomicReport Call::transact(const Action& action) {
             claim, execution,
             [&](void* transaction) {
                 handler_ran_ = true;
+                if (claim.inside) {
+                    probe("after-begin");
+                    mark_running();
+                }
                 return handler_->in_transaction()(*request_, transaction, execution);
             },
             deadline);
