@@ -133,8 +133,11 @@ private:
                     if (now.status != RecordStatus::processing && now.status != RecordStatus::marked)
                         violation(7, "a row appears or is taken over as " + std::string(to_string(now.status)));
                 }
+                // Whoever settles an UNKNOWN row puts a name of its own there, so that the late owner can't undo it.
+                const bool settles =
+                    change.before && change.before->status == RecordStatus::unknown && is_final(now.status);
                 const auto [owner, fresh] = owners.emplace(now.version, now.owner);
-                if (!fresh && owner->second != now.owner && !change.by_operator)
+                if (!fresh && owner->second != now.owner && !settles && !change.by_operator)
                     violation(7, "version " + std::to_string(now.version) + " is written by another owner");
                 if (now.status == RecordStatus::unknown && struck_since(begun, change.at * 1000) == false)
                     violation(11, "version " + std::to_string(now.version) + " became UNKNOWN without a fault");

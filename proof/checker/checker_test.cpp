@@ -225,6 +225,15 @@ TEST(Checker, I7_owner_changes_within_a_version) {
     EXPECT_THAT(judge(history), breaks(7));
 }
 
+TEST(Checker, I7_whoever_settles_may_put_its_own_name) {
+    auto history = good_payment();
+    history.rows.back().after->owner = "the asker";
+    const auto found = judge(history);
+    EXPECT_THAT(found, IsEmpty()) << told(found);
+    history.rows[1].after->owner = "a stranger";  // but who makes it UNKNOWN may not
+    EXPECT_THAT(judge(history), breaks(7));
+}
+
 TEST(Checker, I8_takeover_of_a_living_lease) {
     auto history = good_order();
     const RowState alive = row(RecordStatus::processing, 50, -100);
