@@ -40,7 +40,10 @@ void LeaseBook::collect_due(Millis now, std::vector<Due>& out) {
         Entry& entry = entries_[slot];
         if (!entry.used || entry.over || due_at(entry) > now) continue;
         const Millis lease = std::min(entry.terms.lease, entry.first + entry.terms.max - now);
-        if (lease <= 0) continue;
+        if (lease <= 0) {
+            entry.terms.renew = false;  // came too late for `max`; else `next` would name a moment of the past for ever
+            continue;
+        }
         entry.in_flight = true;
         out.push_back({slot, entry.tag, lease});
     }

@@ -11,8 +11,9 @@ namespace nebis::protocol {
 
 /// Rules (protocol.md, step 4): a lease is renewed when the interval, at most a third of it, has passed since the last
 /// renewal was *sent*; never beyond `max` in all; an error ends no lease; "0 rows" or the monotonic end of the lease
-/// does, once and for good. One that has ended is still renewed while its handler runs: as long as nobody has taken the row
-/// over (the store was away, say), that keeps others from thinking its owner dead; its handler stays told that it is over.
+/// does, once and for good. One that has ended is still renewed while its handler runs: as long as nobody has taken the
+/// row over (the store was away, say), that keeps others from thinking its owner dead; its handler stays told that it
+/// is over.
 class LeaseBook {
 public:
     using Millis = std::int64_t;

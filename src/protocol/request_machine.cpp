@@ -636,11 +636,15 @@ std::array<std::uint64_t, 3> RequestMachine::digest(Millis now) const noexcept {
         return static_cast<std::uint64_t>(std::clamp<Millis>(now - moment, 0, bound + 1)) & 0xFFFF;
     };
     const auto left = [now](Millis moment) { return static_cast<std::uint64_t>(std::max<Millis>(moment - now, 0)); };
+    const bool ending = recording_ || state_ == State::finishing || state_ == State::finish_waiting ||
+                        state_ == State::disproving || state_ == State::disprove_waiting ||
+                        state_ == State::inside_disproving;
+    const std::uint64_t phase = ending ? since(phase_started_, rules_->finish_budget + rules_->record_for) : 0;
+    const std::uint64_t wait = rules_->wait_for_answer ? left(wait_end_) & 0xFFF : 0;
+    const std::uint64_t rest = wait_after_leave_ ? static_cast<std::uint64_t>(remaining_) & 0x3FF : 0;
     return {what | flags << 32, version_ << 32 ^ row_version_,
-            since(first_sent_, rules_->lease) |
-                since(phase_started_, rules_->finish_budget + rules_->record_for) << 16 |
-                (left(wait_end_) & 0xFFF) << 32 | (static_cast<std::uint64_t>(back_off_) & 0x3FF) << 44 |
-                (static_cast<std::uint64_t>(remaining_) & 0x3FF) << 54};
+            since(first_sent_, rules_->lease) | phase << 16 | wait << 32 |
+                (static_cast<std::uint64_t>(back_off_) & 0x3FF) << 44 | rest << 54};
 }
 
 std::string_view RequestMachine::state_name() const noexcept {
