@@ -218,7 +218,9 @@ AtomicReport Call::transact(const Action& action) {
                     probe("after-begin");
                     mark_running();
                 }
-                return handler_->in_transaction()(*request_, transaction, execution);
+                Response response = handler_->in_transaction()(*request_, transaction, execution);
+                probe("before-finish");
+                return response;
             },
             deadline);
     } catch (const abi::__forced_unwind&) {
@@ -237,6 +239,7 @@ protocol::Event Call::atomic_ended(AtomicReport report) {
     if (report.error) error_ = std::move(report.error);
     switch (report.kind) {
         case AtomicReport::Kind::committed:
+            probe("after-finish");
             event.result = report.status;
             event.version = execution_.version.load(std::memory_order_acquire);
             response_ = std::move(report.response);
