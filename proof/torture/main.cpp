@@ -3,6 +3,7 @@
 #include "checker.hpp"
 #include "evidence.hpp"
 #include "load.hpp"
+#include "straw_man.hpp"
 
 #include <CLI/CLI.hpp>
 
@@ -152,12 +153,13 @@ private:
 
 int main(int argc, char** argv) {
     nebis::torture::Options options;
-    bool short_run = false;
+    bool short_run = false, straw_man = false;
     CLI::App app(
         "Examples:\n"
         "  nebis-torture                       500 cycles, another seed each time\n"
         "  nebis-torture --cycles 30 --seed 7\n"
         "  nebis-torture --claim inside --mode orders\n"
+        "  nebis-torture --straw-man           the article's algorithm instead: exit 0 when it is convicted\n"
         "\n"
         "Two order services on one database under load, killed and stopped at random and at named points; then an\n"
         "audit of every answer, effect and row. Exit 0 only if nothing was doubled, lost, stuck or otherwise wrong.\n",
@@ -177,11 +179,13 @@ int main(int argc, char** argv) {
     app.add_option("--patience-seconds", options.patience_seconds, "how long a start, or a last answer, may take")
         ->capture_default_str();
     app.add_flag("--short", short_run, "30 cycles");
+    app.add_flag("--straw-man", straw_man, "torture the article's algorithm, to prove that this torture bites");
     app.add_flag("--keep", options.keep, "keep the files of a good run too");
     CLI11_PARSE(app, argc, argv);
     if (short_run) options.cycles = 30;
     if (options.seed == 0) options.seed = std::random_device{}();
     try {
+        if (straw_man) return nebis::torture::convict_straw_man(options.seed) ? 0 : 1;
         return nebis::torture::Torture(options).run();
     } catch (const std::exception& error) {
         std::cerr << "nebis-torture: seed " << options.seed << ": " << error.what() << '\n';
