@@ -5,6 +5,7 @@
 #include "identify/text.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 #include <string>
 #include <vector>
@@ -18,6 +19,19 @@ public:
     void byte(char c) noexcept {
         if (used_ == sizeof buffer_) flush();
         buffer_[used_++] = c;
+    }
+    /// A tag and a framed text: most of what is written, and short.
+    void tagged(char tag, std::string_view text) noexcept {
+        if (text.size() >= 0x80 || sizeof buffer_ - used_ < 0x80 + 2) {
+            byte(tag);
+            framed(text);
+            return;
+        }
+        char* out = buffer_ + used_;
+        out[0] = tag;
+        out[1] = static_cast<char>(text.size());
+        copy_short(out + 2, text);
+        used_ += text.size() + 2;
     }
     void bytes(std::string_view text) noexcept {
         if (text.size() > sizeof buffer_ - used_) {
@@ -44,6 +58,28 @@ public:
     }
 
 private:
+    /// memcpy of a length unknown to the compiler is a call; two overlapping moves are not.
+    static void copy_short(char* out, std::string_view text) noexcept {
+        const char* in = text.data();
+        const std::size_t size = text.size();
+        if (size > 16) {
+            std::memcpy(out, in, size);
+        } else if (size >= 8) {
+            move_both_ends<std::uint64_t>(out, in, size);
+        } else if (size >= 4) {
+            move_both_ends<std::uint32_t>(out, in, size);
+        } else {
+            for (std::size_t i = 0; i < size; ++i) out[i] = in[i];
+        }
+    }
+    template <class Word>
+    static void move_both_ends(char* out, const char* in, std::size_t size) noexcept {
+        Word first, last;
+        std::memcpy(&first, in, sizeof first);
+        std::memcpy(&last, in + size - sizeof last, sizeof last);
+        std::memcpy(out, &first, sizeof first);
+        std::memcpy(out + size - sizeof last, &last, sizeof last);
+    }
     void length(std::size_t size) noexcept {
         for (; size >= 0x80; size >>= 7) byte(static_cast<char>(size | 0x80));
         byte(static_cast<char>(size));
@@ -121,10 +157,25 @@ struct Member {
     std::uint32_t index = 0;
 };
 
+template <class Word>
+std::uint64_t load_big_endian(const char* bytes) noexcept {
+    Word word;
+    std::memcpy(&word, bytes, sizeof word);
+    if constexpr (std::endian::native == std::endian::big) return word;
+    if constexpr (sizeof word == 8) return __builtin_bswap64(word);
+    return __builtin_bswap32(static_cast<std::uint32_t>(word));
+}
+
 std::uint64_t prefix_of(std::string_view name) noexcept {
+    if (name.size() >= 8) return load_big_endian<std::uint64_t>(name.data());
+    if (name.size() >= 4) {
+        // Two loads that overlap; the second one's upper bytes are there already.
+        const std::uint64_t tail = load_big_endian<std::uint32_t>(name.data() + name.size() - 4);
+        return load_big_endian<std::uint32_t>(name.data()) << 32 | ((tail << (8 * (8 - name.size()))) & 0xffffffff);
+    }
     std::uint64_t prefix = 0;
-    for (std::size_t i = 0; i < 8; ++i)
-        prefix = (prefix << 8) | (i < name.size() ? static_cast<unsigned char>(name[i]) : 0u);
+    for (std::size_t i = 0; i < name.size(); ++i)
+        prefix |= std::uint64_t{static_cast<unsigned char>(name[i])} << (56 - 8 * i);
     return prefix;
 }
 
@@ -135,34 +186,23 @@ public:
 
     BodyWriter(Sink& sink, const JsonTape& tape, const NoiseFilter& noise, const HashLimits& limits, bool repeats)
         : sink_(sink), tape_(tape), noise_(noise), limits_(limits), repeats_(repeats) {
-        members().clear();
+        stack_.clear();
     }
 
     Fault write() { return value(0, noise_.root(), 0); }
     std::size_t values() const noexcept { return values_; }
 
 private:
-    // Shared by the levels of one document: each uses what lies behind its own start. Recursion is bounded by
-    // max_depth.
-    static std::vector<Member>& members() {
-        thread_local std::vector<Member> stack;
-        return stack;
-    }
-
     Fault value(std::uint32_t index, NoiseFilter::Candidates candidates, std::size_t depth) {
         const JsonNode& node = tape_[index];
         switch (node.kind) {
             case JsonKind::null: sink_.byte('0'); return Fault::none;
             case JsonKind::boolean: sink_.byte(node.text[0]); break;  // t or f
-            case JsonKind::string:
-                sink_.byte('s');
-                sink_.framed(node.text_view());
-                break;
+            case JsonKind::string: sink_.tagged('s', node.text_view()); break;
             case JsonKind::number:
                 number_.clear();
                 if (!append_decimal(number_, node.text_view(), limits_.numbers)) return Fault::bad_number;
-                sink_.byte('n');
-                sink_.framed(number_);
+                sink_.tagged('n', number_);
                 break;
             case JsonKind::array: return array(index, candidates, depth);
             case JsonKind::object: return object(index, candidates, depth);
@@ -184,7 +224,7 @@ private:
     }
 
     Fault object(std::uint32_t index, NoiseFilter::Candidates candidates, std::size_t depth) {
-        auto& stack = members();
+        auto& stack = stack_;
         const std::size_t start = stack.size();
         for (std::uint32_t i = index + 1; i < tape_[index].end; i = tape_[i].end)
             stack.push_back({prefix_of(tape_[i].name_view()), i});
@@ -207,8 +247,7 @@ private:
             const std::string_view name = tape_[member].name_view();
             const auto step = noise_.member(candidates, depth, name);
             if (step.noise) continue;
-            sink_.byte('m');
-            sink_.framed(name);
+            sink_.tagged('m', name);
             if (const Fault fault = value(member, step.inside, depth + 1); fault != Fault::none) return fault;
         }
         sink_.byte('}');
@@ -222,7 +261,19 @@ private:
     const HashLimits& limits_;
     bool repeats_;
     std::size_t values_ = 0;
-    std::string number_;
+    // Kept by the thread, so that writing allocates nothing. Each object uses what lies behind its own start; the
+    // recursion is bounded by max_depth.
+    std::vector<Member>& stack_ = kept_stack();
+    std::string& number_ = kept_number();
+
+    static std::vector<Member>& kept_stack() {
+        thread_local std::vector<Member> stack;
+        return stack;
+    }
+    static std::string& kept_number() {
+        thread_local std::string number;
+        return number;
+    }
 };
 
 Error fault_text(BodyWriter::Fault fault, const HashLimits& limits) {

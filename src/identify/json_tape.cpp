@@ -61,13 +61,7 @@ struct TapeWriter {
     bool on_comment(View, Code&) { return true; }
 
     bool add(JsonKind kind, std::string_view text) {
-        auto& nodes = tape->nodes_;
-        nodes.push_back({.name = name.data(),
-                         .text = text.data(),
-                         .name_size = static_cast<std::uint32_t>(name.size()),
-                         .text_size = static_cast<std::uint32_t>(text.size()),
-                         .end = static_cast<std::uint32_t>(nodes.size() + 1),
-                         .kind = kind});
+        tape->add(kind, name, text);
         name = {};
         return true;
     }
@@ -153,6 +147,17 @@ bool append_decoded(std::string& arena, std::string_view text) {
 
 }  // namespace
 
+void JsonTape::add(JsonKind kind, std::string_view name, std::string_view text) {
+    // Filled in place: a node copied right after its members were written would wait for them.
+    JsonNode& node = nodes_.emplace_back();
+    node.name = name.data();
+    node.text = text.data();
+    node.name_size = static_cast<std::uint32_t>(name.size());
+    node.text_size = static_cast<std::uint32_t>(text.size());
+    node.end = static_cast<std::uint32_t>(nodes_.size());
+    node.kind = kind;
+}
+
 Result<void> JsonTape::start(std::string_view body, const HashLimits& limits) {
     nodes_.clear();
     arena_.clear();
@@ -178,7 +183,7 @@ Result<void> JsonTape::parse_json(std::string_view body, const HashLimits& limit
 Result<void> JsonTape::parse_form(std::string_view body, const HashLimits& limits) {
     if (auto started = start(body, limits); !started) return started;
     arena_.reserve(body.size());
-    nodes_.push_back({.kind = JsonKind::object});
+    add(JsonKind::object, {}, {});
     while (!body.empty()) {
         const std::string_view pair = body.substr(0, body.find('&'));
         body.remove_prefix(std::min(body.size(), pair.size() + 1));
@@ -189,12 +194,8 @@ Result<void> JsonTape::parse_form(std::string_view body, const HashLimits& limit
         if (!append_decoded(arena_, name)) return invalid_body("the form has a % that two hex digits don't follow");
         const std::size_t value_start = arena_.size();
         if (!append_decoded(arena_, value)) return invalid_body("the form has a % that two hex digits don't follow");
-        nodes_.push_back({.name = arena_.data() + name_start,
-                          .text = arena_.data() + value_start,
-                          .name_size = static_cast<std::uint32_t>(value_start - name_start),
-                          .text_size = static_cast<std::uint32_t>(arena_.size() - value_start),
-                          .end = static_cast<std::uint32_t>(nodes_.size() + 1),
-                          .kind = JsonKind::string});
+        const std::string_view arena(arena_);
+        add(JsonKind::string, arena.substr(name_start, value_start - name_start), arena.substr(value_start));
     }
     nodes_.front().end = static_cast<std::uint32_t>(nodes_.size());
     return {};

@@ -56,6 +56,7 @@ public:
 private:
     friend struct TapeWriter;
     Result<void> start(std::string_view body, const HashLimits& limits);
+    void add(JsonKind kind, std::string_view name, std::string_view text);
 
     std::vector<JsonNode> nodes_;
     std::string arena_;  ///< unescaped text; reserved before use so that views into it stay

@@ -3,10 +3,19 @@
 
 #include "identify/pointer.hpp"
 
+#include <algorithm>
 #include <array>
 #include <bit>
 
 namespace nebis::identify {
+
+namespace {
+
+unsigned char first_byte(std::string_view name) noexcept {
+    return name.empty() ? 0 : static_cast<unsigned char>(name.front());
+}
+
+}  // namespace
 
 Result<NoiseFilter> NoiseFilter::make(std::span<const std::string> pointers) {
     NoiseFilter filter;
@@ -25,6 +34,16 @@ Result<NoiseFilter> NoiseFilter::make(std::span<const std::string> pointers) {
                      "use * for a level of the path, as in /items/*/timestamp");
     }
     if (!filter.paths_.empty()) filter.root_ = ~Candidates{0} >> (max_paths - filter.paths_.size());
+    for (std::size_t path = 0; path < filter.paths_.size(); ++path) {
+        const auto& segments = filter.paths_[path];
+        filter.by_first_.resize(std::max(filter.by_first_.size(), segments.size() * 256));
+        for (std::size_t depth = 0; depth < segments.size(); ++depth) {
+            for (int first = 0; first < 256; ++first) {
+                if (segments[depth] != "*" && first_byte(segments[depth]) != first) continue;
+                filter.by_first(depth, static_cast<unsigned char>(first)) |= Candidates{1} << path;
+            }
+        }
+    }
     return filter;
 }
 
@@ -44,6 +63,8 @@ NoiseFilter::Step NoiseFilter::step(Candidates candidates, std::size_t depth, Ma
 }
 
 NoiseFilter::Step NoiseFilter::member(Candidates candidates, std::size_t depth, std::string_view name) const noexcept {
+    if (candidates == 0) return {};
+    candidates &= by_first(depth, first_byte(name));
     return step(candidates, depth, [name](const std::string& segment) { return segment == name; });
 }
 

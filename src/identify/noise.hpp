@@ -37,7 +37,14 @@ private:
     template <class Matches>
     Step step(Candidates candidates, std::size_t depth, Matches matches) const noexcept;
 
+    /// Those that "*" or a segment beginning with this byte keeps at this depth: most names are done with here.
+    Candidates& by_first(std::size_t depth, unsigned char first) noexcept { return by_first_[depth * 256 + first]; }
+    Candidates by_first(std::size_t depth, unsigned char first) const noexcept {
+        return by_first_[depth * 256 + first];
+    }
+
     std::vector<std::vector<std::string>> paths_;
+    std::vector<Candidates> by_first_;
     Candidates root_ = 0;
 };
 
