@@ -75,6 +75,7 @@ void serve(const Settings& settings) {
     web.health();
     web.start().value();
     std::cout << "listening on http://127.0.0.1:" << web.port() << std::endl;
+    settings.serving(engine);
     web.run();
 }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <nebis/engine.hpp>
+
 #include <functional>
 #include <string>
 #include <vector>
@@ -12,10 +14,13 @@ struct Settings {
     std::string listen = "127.0.0.1:8080";
     std::string db = "orders.db";
     std::string bank = "127.0.0.1:8081";
-    std::string config;                     ///< YAML file; empty: the defaults
-    std::vector<std::string> sets;          ///< `a.b=c`, stronger than file and environment
-    std::string claim = "before";           ///< or "inside": record and order in one commit
-    std::function<void()> packing = [] {};  ///< called inside the order's transaction
+    std::string config;             ///< YAML file; empty: the defaults
+    std::vector<std::string> sets;  ///< `a.b=c`, stronger than file and environment
+    std::string claim = "before";   ///< or "inside": record and order in one commit
+
+    // For programs that watch this one closely:
+    std::function<void()> packing = [] {};                             ///< called inside the order's transaction
+    std::function<void(const nebis::Engine&)> serving = [](auto&) {};  ///< called when it serves
 };
 
 /// Settings from the command line; prints and ends the process for `--help` and for mistakes.

@@ -26,7 +26,6 @@ std::string configuration(std::chrono::milliseconds lease) {
            "\n"
            "    record-expire-millis: 20000\n"
            "    scheduler-interval-millis: 200\n"
-           "    scheduler-cron: '* * * * * *'\n"
            "    processing-timeout-millis: 0\n";
 }
 

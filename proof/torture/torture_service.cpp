@@ -7,12 +7,14 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <chrono>
 #include <csignal>
 #include <cstdlib>
 #include <iostream>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <vector>
 
 namespace {
@@ -42,6 +44,14 @@ int main(int argc, char** argv) {
         set_trap(arguments);
         auto settings = shop::parse(static_cast<int>(arguments.size()), arguments.data());
         settings.packing = [] { nebis::runtime::probe("in-handler"); };
+        // Scheduled clean-up waits a minute after a start, and nobody lives that long here.
+        std::jthread cleaner;
+        settings.serving = [&](const nebis::Engine& engine) {
+            cleaner = std::jthread([engine](std::stop_token stop) {
+                for (; !stop.stop_requested(); std::this_thread::sleep_for(std::chrono::milliseconds(250)))
+                    (void)engine.clean_now();
+            });
+        };
         shop::serve(settings);
         return 0;
     } catch (const std::exception& error) {
