@@ -78,9 +78,8 @@ Result<std::string> Body::text(std::span<const std::string> path, std::string_vi
     }
     const JsonNode& node = tape[index];
     if (node.kind == JsonKind::null) return refuse("key-missing", "is null");
-    if (node.kind == JsonKind::array || node.kind == JsonKind::object) {
-        return refuse("key-invalid", "is " + std::string(to_string(node.kind)) + ", not a single value");
-    }
+    if (node.kind == JsonKind::array) return refuse("key-invalid", "is an array, not a single value");
+    if (node.kind == JsonKind::object) return refuse("key-invalid", "is an object, not a single value");
     std::string text;
     if (!append_scalar(text, node, limits_.numbers)) return refuse("key-invalid", "is a number with too many digits");
     return text;

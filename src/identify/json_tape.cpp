@@ -248,16 +248,4 @@ bool append_scalar(std::string& out, const JsonNode& node, const DecimalLimits& 
     return false;
 }
 
-std::string_view to_string(JsonKind kind) noexcept {
-    switch (kind) {
-        case JsonKind::null: return "null";
-        case JsonKind::boolean: return "a boolean";
-        case JsonKind::number: return "a number";
-        case JsonKind::string: return "a string";
-        case JsonKind::array: return "an array";
-        case JsonKind::object: return "an object";
-    }
-    return "nothing";
-}
-
 }  // namespace nebis::identify

@@ -82,6 +82,4 @@ private:
 /// numbers out of bounds.
 bool append_scalar(std::string& out, const JsonNode& node, const DecimalLimits& limits);
 
-std::string_view to_string(JsonKind kind) noexcept;
-
 }  // namespace nebis::identify
