@@ -70,7 +70,7 @@ protocol::Event Call::call_handler() {
     // `atomic` without a record (switched off, or the store is away and the policy allows it): a plain transaction.
     if (handler_->runner()) return atomic_unprotected();
     handler_ran_ = true;
-    handler_started_ = Clock::now();
+    handler_started_ = now_;
     std::optional<Response> response;
     std::exception_ptr failure;
     Execution execution = this->execution();
@@ -149,7 +149,7 @@ void Call::count_handler(RecordStatus result) {
                                 : result == RecordStatus::rejected ? HandlerResult::rejected
                                 : result == RecordStatus::fail     ? HandlerResult::fail
                                                                    : HandlerResult::unknown;
-    operation_->metrics.handler_duration[label].observe(Clock::now() - handler_started_);
+    operation_->metrics.handler_duration[label].observe(now_ - handler_started_);
 }
 
 /// S53: the answer is given whole; what is kept of one too large says only that it is done.
@@ -244,6 +244,8 @@ protocol::Event Call::atomic_ended(AtomicReport report) {
             event.version = execution_.version.load(std::memory_order_acquire);
             response_ = std::move(report.response);
             failure_ = std::move(report.failure);
+            if (report.status == RecordStatus::rejected && !failure_)  // a runner may tell the refusal as a response alone
+                failure_ = std::make_exception_ptr(Rejected(response_.body, response_.status));
             recorded_ = report.status;
             note_size();
             if (operation_->rules.claim_inside) operation_->metrics.inserts.add();
