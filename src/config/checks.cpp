@@ -2,6 +2,7 @@
 #include "config/checks.hpp"
 
 #include "config/cron.hpp"
+#include "identify/key_expression.hpp"
 
 #include <algorithm>
 #include <array>
@@ -24,6 +25,13 @@ std::optional<Complaint> check_not_blank(std::string_view text) {
     if (std::ranges::any_of(text, [](char c) { return c != ' ' && c != '\t' && c != '\n' && c != '\r'; }))
         return std::nullopt;
     return plain("is blank", "leave the key out to have the default");
+}
+
+std::optional<Complaint> check_key_expression(std::string_view text) {
+    if (auto blank = check_not_blank(text)) return blank;
+    identify::ParseError error;
+    if (identify::KeyExpression::parse(text, error)) return std::nullopt;
+    return Complaint{"is no key expression: " + error.message, error.hint, error.offset};
 }
 
 // Table names travel into SQL text, so nothing but a plain identifier is let through.

@@ -120,7 +120,10 @@ private:
         } else {
             complaint = assign(*written.row, {settings_, settings_.defaults, name_in(written)}, written.value);
         }
-        if (complaint) blame(written.at, path, *complaint);
+        if (!complaint) return;
+        auto at = written.at;
+        if (at.line > 0 && complaint->offset > 0) at.column += complaint->offset + (written.quoted ? 1 : 0);
+        blame(std::move(at), path, *complaint);
     }
 
     // What `<name>` of the row stands for in this path.

@@ -61,7 +61,7 @@ std::vector<Row> operation_rows() {
          .operation = true,
          .min = 1,
          .max = 1024,
-         .check = check_not_blank,
+         .check = check_key_expression,
          .alternative = "key",
          .fleet = true,
          .unset = "the rule given in code, else by priority: header or one-time token, marked fields, all parameters",

@@ -144,7 +144,6 @@ struct LimitSettings {
     std::size_t waiters_max = 100'000;   ///< duplicates waiting in this process
     std::size_t attempts_max = 100'000;  ///< handlers in flight in this process
     std::size_t local_cache_bytes = 64 * 1024 * 1024;
-    std::size_t worker_threads = 2;
     std::chrono::milliseconds start_timeout{10'000};
     std::chrono::milliseconds drain_timeout{10'000};
 };

@@ -38,7 +38,8 @@ struct Target {
 /// What is wrong with a value, and what to do about it.
 struct Complaint {
     std::string what;
-    std::string hint;
+    std::string hint = {};
+    std::size_t offset = 0;  ///< bytes into the value where the trouble begins
 };
 
 struct Row {

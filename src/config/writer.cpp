@@ -182,7 +182,7 @@ void Writer::leaf(const Node& node, const Row* row, const std::vector<std::strin
             if (wants_plain() && node.quoted)
                 return blame(node.at, name + " is in quotes, which makes it a text", "write it without quotes");
             if (unclear(node)) return;
-            return add({row, path, Value(node.text), node.at, Source::file});
+            return add({row, path, Value(node.text), node.at, Source::file, node.quoted});
         }
         case Node::Kind::list: break;
     }

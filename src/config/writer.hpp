@@ -38,6 +38,7 @@ struct Written {
     Value value;
     Location at;
     Source source = Source::file;
+    bool quoted = false;  ///< the text begins one column behind `at`
 };
 
 /// Collects what was written. A higher source replaces what a lower one said; two spellings of one value in the same

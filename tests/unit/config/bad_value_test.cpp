@@ -143,6 +143,17 @@ TEST(BadValue, texts_have_their_form) {
     EXPECT_EQ(loaded("http: {listen: \"[::1]:0\"}").http.listen, "[::1]:0");
 }
 
+TEST(BadValue, S3_key_expressions_are_checked_with_their_place) {
+    const auto text = refusal(
+        "operations:\n  pay:\n    key-expression: \"#request.orderId + \"\n  refund:\n    key-expression: '#a + ?'\n  "
+        "stock: {key-expression: \"#request.sku\"}");
+    EXPECT_THAT(text, AllOf(StartsWith("2 faults"), HasSubstr("nebis.yaml:5:45: operations.pay.key-expression:"),
+                            HasSubstr("nebis.yaml:7:31: operations.refund.key-expression:"),
+                            HasSubstr("is no key expression: ")));
+    EXPECT_THAT(refusal("key-expression: '  '"), HasSubstr("is blank"));
+    EXPECT_THAT(refusal("", {.environment = {}, .sets = {"key-expression=#a + "}}), HasSubstr("is no key expression"));
+}
+
 TEST(BadValue, names_have_their_form) {
     EXPECT_THAT(refusal("operations: {\"a;b\": {mode: atomic}}"), HasSubstr("is no operation name"));
     EXPECT_THAT(refusal("operations: {" + std::string(65, 'a') + ": {mode: atomic}}"),
