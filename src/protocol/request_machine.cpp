@@ -363,27 +363,34 @@ Action RequestMachine::disproved(const Event& event) {
     const RowView& row = event.row;
     bool again = event.kind == Event::Kind::finish_failed || event.kind == Event::Kind::begin_failed;
     stray_ = stray_ || (event.kind == Event::Kind::begin_failed && event.ambiguous);
+    // So late that a committed record may have come and gone: that it isn't there proves nothing any more.
+    const bool stale = event.now - first_sent_ >= rules_->retention;
     if (state_ == State::disproving && event.kind == Event::Kind::finished) {
         if (event.applied) return answer(Verdict::unavailable);  // surely not committed, and it can't be any more
         if (row.exists && row.version == version_ && is_final(row.status)) {
             keep_ = is_terminal(row.status);
             return answer(row.status == RecordStatus::fail ? Verdict::unavailable : Verdict::row);
         }
-        maybe_ = !row.exists;  // purged meanwhile: nobody can tell any more
+        maybe_ = stale || !row.exists;  // gone, purged perhaps: nobody can tell any more
         return answer(maybe_ ? Verdict::unavailable : Verdict::fenced_off);
     }
     if (state_ == State::inside_disproving && event.kind == Event::Kind::begun) {
         switch (event.begin) {
-            case BeginOutcome::Kind::acquired: version_ = event.version; return give_back(event.now);
+            case BeginOutcome::Kind::acquired:
+                version_ = event.version;
+                maybe_ = stale;
+                return give_back(event.now);
             case BeginOutcome::Kind::finished:
                 if (!event.ours) return finished_row(event.row.status);
                 keep_ = is_terminal(event.row.status);  // it was committed, and by nobody else: no duplicate
                 return answer(Verdict::row);
             case BeginOutcome::Kind::mismatch:
-                return answer(Verdict::fenced_off);  // somebody else's request took the key: ours isn't there
+                maybe_ = stale;  // else: somebody else's request took the key, so ours isn't there
+                return answer(maybe_ ? Verdict::unavailable : Verdict::fenced_off);
             default:
                 if (event.ours) {
                     version_ = event.version;
+                    maybe_ = stale;
                     return give_back(event.now);
                 }
                 again = true;

@@ -35,9 +35,10 @@ struct Rules {
     Millis wait = 0;
     Millis enter_budget = 250;
     Millis begin_budget = 2'000;
-    Millis finish_budget = 5'000;  ///< how long the caller waits for the record of its finished handler
-    Millis record_for = 600'000;   ///< how long the process goes on trying after that
-    Millis retry_first = 20;       ///< back-off of repeated finishes
+    Millis finish_budget = 5'000;   ///< how long the caller waits for the record of its finished handler
+    Millis retention = 86'400'000;  ///< a record stays at least that long after the begin that made it
+    Millis record_for = 600'000;    ///< how long the process goes on trying after that
+    Millis retry_first = 20;        ///< back-off of repeated finishes
     Millis retry_max = 5'000;
 };
 

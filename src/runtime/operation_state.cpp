@@ -31,6 +31,7 @@ protocol::Rules rules_of(const config::OperationSettings& settings, bool gate) {
     rules.begin_budget = settings.budget.count();
     rules.enter_budget = std::min<protocol::Millis>(250, std::max<protocol::Millis>(1, settings.budget.count() / 4));
     rules.finish_budget = settings.budget.count();
+    rules.retention = settings.retention.count();
     return rules;
 }
 
