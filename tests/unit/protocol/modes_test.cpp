@@ -132,6 +132,22 @@ TEST(Inside, a_commit_still_under_way_is_waited_for) {
                            {applied(), "done"}});
 }
 
+TEST(Atomic, what_is_gone_after_the_retention_proves_nothing) {
+    Rules brief = atomic_rules();
+    brief.retention = 100;
+    atomic_running(brief).play({{atomic_ended(Report::ambiguous), "finish FAIL v7"},
+                                {not_applied(live(9, false)), "answer unavailable maybe", 100}});
+    atomic_running(brief).play(
+        {{atomic_ended(Report::ambiguous), "finish FAIL v7"}, {applied(), "answer unavailable", 100}});
+    brief.claim_inside = true;
+    inside_running(brief).play({{atomic_ended(Report::ambiguous), "begin lease unknown"},
+                                {begun(Found::mismatch), "answer unavailable maybe", 100}});
+    for (const Event& mine : {acquired(9), begun(Found::in_progress, 9, true)})
+        inside_running(brief).play({{atomic_ended(Report::ambiguous), "begin lease unknown"},
+                                    {mine, "give_back FAIL v9", 100},
+                                    {applied(), "answer unavailable maybe"}});
+}
+
 TEST(Inside, a_caller_that_left_runs_nothing) {
     Rules gated = inside_rules();
     gated.gate = true;
