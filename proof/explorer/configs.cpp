@@ -20,6 +20,8 @@ Config with(Config config, Change change) {
     return config;
 }
 
+void short_retention(Config& config) { config.rules.retention = config.retention = 3 * tick; }
+
 Config asking(Config config) {
     config.rules.on_unknown = OnUnknown::ask;
     config.rules.resolver = true;
@@ -64,8 +66,7 @@ std::vector<Task> sound_tasks(bool share) {
     large(base("hold: an operator settles", execute, 2, {.ticks = 3, .kill = 1, .doubt = 1, .settle = 1}));
     small(base("hold: purge", execute, 3, {.gate = 1, .purge = 1}));
     large(base("hold: purge of an unknown outcome", execute, 2, {.ticks = 2, .kill = 1, .doubt = 1, .purge = 1}));
-    large(with(base("hold: retention ends", execute, 2, {.ticks = 5, .lost = 1, .clean = 1}),
-               [](Config& c) { c.retention = 3 * tick; }));
+    large(with(base("hold: retention ends", execute, 2, {.ticks = 5, .lost = 1, .clean = 1}), short_retention));
     large(base("hold: callers leave", execute, 2, {.ticks = 2, .lost = 1, .abandon = 1}));
     large(with(base("hold: duplicates wait", execute, 2, {.ticks = 2, .lost = 1, .fail = 1}),
                [](Config& c) { c.rules.wait_for_answer = true; }));
@@ -91,8 +92,7 @@ std::vector<Task> sound_tasks(bool share) {
                {.ticks = 3, .lost = 1, .kill = 1, .recover = 1}));
     small(base("atomic: 2 broken commits or lost messages", atomic, 2, {.lost = 2}));
     large(base("atomic: 3 requests, body fails, refuses", atomic, 3, {.lost = 1, .fail = 1, .reject = 1}));
-    large(with(base("atomic: retention ends", atomic, 2, {.ticks = 4, .clean = 1}),
-               [](Config& c) { c.retention = 3 * tick; }));
+    large(with(base("atomic: retention ends", atomic, 2, {.ticks = 4, .clean = 1}), short_retention));
     large(inside(base("inside: time, kill, broken commit", atomic, 2, {.ticks = 3, .lost = 1, .kill = 1})));
     small(inside(base("inside: 2 broken commits or lost messages", atomic, 2, {.lost = 2})));
     large(inside(base("inside: 3 requests, body fails, refuses", atomic, 3, {.lost = 1, .fail = 1, .reject = 1})));
@@ -108,6 +108,32 @@ std::vector<Task> sound_tasks(bool share) {
     large(base("hooked: time, kill, lost messages", hooked, 2, {.ticks = 3, .lost = 1, .kill = 1}));
     small(base("hooked: lost messages, failures", hooked, 2, {.lost = 1, .fail = 1, .reject = 1}));
     large(base("hooked: 2 lost messages", hooked, 2, {.ticks = 1, .lost = 2}));
+    // More of everything at once.
+    large(base("more: hold, 3 requests, time, kill, recovery", execute, 3, {.ticks = 2, .kill = 1, .recover = 1}));
+    large(base("more: hold, 2 kills, doubt", execute, 2, {.ticks = 3, .kill = 2, .recover = 1, .doubt = 1}));
+    large(base("more: hold, 3 lost messages", execute, 2, {.lost = 3}));
+    large(base("more: hold, 4 requests, lost messages", execute, 4, {.lost = 1}));
+    large(base("more: hold, purge, lost messages", execute, 3, {.lost = 1, .purge = 1}));
+    large(
+        base("more: hold, operator, lost messages, kill", execute, 2, {.ticks = 2, .lost = 1, .kill = 1, .settle = 1}));
+    large(with(base("more: hold, duplicates wait, kill", execute, 2, {.ticks = 3, .kill = 1, .recover = 1}),
+               [](Config& c) { c.rules.wait_for_answer = true; }));
+    large(asking(base("more: ask, 3 requests, time, doubt", execute, 3, {.ticks = 2, .doubt = 1})));
+    large(asking(base("more: ask, 2 lost messages, doubt", execute, 2, {.ticks = 1, .lost = 2, .doubt = 1})));
+    large(asking(base("more: ask, operator", execute, 2, {.ticks = 2, .kill = 1, .doubt = 1, .settle = 1})));
+    large(retrying(base("more: retry, 3 requests, lost messages", execute, 3, {.ticks = 2, .lost = 1})));
+    large(base("more: atomic, 3 requests, time, kill", atomic, 3, {.ticks = 2, .lost = 1, .kill = 1}));
+    large(base("more: atomic, 3 broken commits or lost messages", atomic, 2, {.ticks = 1, .lost = 3}));
+    large(base("more: atomic, gate", atomic, 2, {.ticks = 2, .lost = 1, .gate = 1}));
+    large(inside(base("more: inside, 3 requests, time, kill", atomic, 3, {.ticks = 2, .lost = 1, .kill = 1})));
+    large(inside(base("more: inside, 3 broken commits or lost messages", atomic, 3, {.ticks = 1, .lost = 3})));
+    large(inside(
+        with(base("more: inside, gate, retention ends", atomic, 2, {.ticks = 4, .lost = 1, .gate = 1, .clean = 1}),
+             short_retention)));
+    large(with(base("more: mark, gate, retention ends", mark, 2, {.ticks = 4, .lost = 1, .gate = 1, .clean = 1}),
+               short_retention));
+    large(base("more: hooked, 2 lost messages, kill", hooked, 2, {.ticks = 2, .lost = 2, .kill = 1}));
+    large(base("more: hooked, 3 requests, kill", hooked, 3, {.ticks = 2, .kill = 1, .recover = 1, .fail = 1}));
     return tasks;
 }
 

@@ -183,8 +183,7 @@ void World::store_call(const Config& config, int who, const Asked& asked, Reply&
         out.remaining = begun.remaining;
         out.ours = begun.ours && config.flaw != Flaw::forgets_own_insert;
         if (begun.kind == BeginOutcome::Kind::acquired) {
-            request.generation = begun.row.generation;
-            if (begun.took_over) ++take_overs_[request.generation];
+            if (begun.took_over) ++take_overs_[begun.row.generation];
             if (!begun.as_new && before.hash != request.hash) blame("I12: another payload took the key over");
         }
         return;

@@ -58,9 +58,13 @@ void World::request_move(const Config& config, const Move& move) {
                                 .hash = reply.row.hash,
                                 .expire = reply.row.expire};
             const Event event = event_of(request);
+            const std::uint64_t version = request.machine.version();
+            const std::uint8_t generation = reply.row.generation;
             request.asked = {};
             request.reply = {};
-            return feed(config, who, event);
+            feed(config, who, event);
+            if (request.machine.version() != version && !config.rules.claim_inside) request.generation = generation;
+            return;
         }
         case Kind::timer:
         case Kind::wakes_early: return feed(config, who, {.kind = Event::Kind::timer, .now = now_});

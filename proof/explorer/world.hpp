@@ -184,7 +184,7 @@ private:
         std::uint8_t generation = 0;  ///< of the row it acquired
         Asked asked;
         Reply reply;
-        std::array<Asked, 3> ghosts{};
+        std::array<Asked, 4> ghosts{};
         Seen seen;
         Tick until = 0;
         bool wakes = false;  ///< its wait ends by a change too
