@@ -14,11 +14,11 @@ namespace nebis::config {
 
 /// What is read beside the file. Precedence: `sets` > `environment` > file > default.
 struct LoadOptions {
-    std::map<std::string, std::string> environment;  ///< only names that begin with NEBIS__ are looked at
-    std::vector<std::string>
-        sets;  ///< "lock-expire-millis=5000", as `--set` gives them; "nebis.idempotent." may stand before
-    const Drivers* drivers =
-        nullptr;  ///< their keys are checked; null or a driver without declared keys: any key is taken
+    std::map<std::string, std::string> environment = {};  ///< only names that begin with NEBIS__ are looked at
+    /// "lock-expire-millis=5000", as `--set` gives them; "nebis.idempotent." may stand before.
+    std::vector<std::string> sets = {};
+    /// Their keys are checked; null, or a driver without declared keys: any key is taken.
+    const Drivers* drivers = nullptr;
 };
 
 /// The variables of this process that concern Nebis.

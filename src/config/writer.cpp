@@ -69,6 +69,19 @@ std::vector<std::string> list_of(std::string_view text) {
     return items;
 }
 
+// Numbers and flags, which quotes would make a text.
+bool is_plain(const Row* row) {
+    return row && row->kind != Kind::text && row->kind != Kind::secret && row->kind != Kind::list &&
+           row->kind != Kind::choice;
+}
+
+// A text that some reader takes for a number, flag or date.
+bool means_another_type(const Node& scalar, const Row* row) {
+    if (scalar.quoted || is_plain(row) || !reads_as_other_type(scalar.text)) return false;
+    if (row) return row->kind != Kind::choice || std::ranges::find(row->choices, scalar.text) == row->choices.end();
+    return scalar.text != "true" && scalar.text != "false";  // a driver's flag is a flag, whichever driver it is
+}
+
 }  // namespace
 
 std::string dotted(const std::vector<std::string>& path) {
@@ -157,19 +170,12 @@ void Writer::member(const Node& key, const Node& value, const Slot& slot, std::v
 
 void Writer::leaf(const Node& node, const Row* row, const std::vector<std::string>& path) {
     const auto name = shown(dotted(path));
-    const auto wants_plain = [&] {
-        return row && row->kind != Kind::text && row->kind != Kind::secret && row->kind != Kind::list &&
-               row->kind != Kind::choice;
-    };
     const auto unclear = [&](const Node& scalar) {
-        if (scalar.quoted || wants_plain() || !reads_as_other_type(scalar.text)) return false;
-        if (row && row->kind == Kind::choice && std::ranges::find(row->choices, scalar.text) != row->choices.end())
-            return false;
-        // A driver's flag is a flag, whichever driver it is.
-        if (!row && (scalar.text == "true" || scalar.text == "false")) return false;
+        if (!means_another_type(scalar, row)) return false;
+        // A driver's own key may hold a password, so its value isn't shown.
+        const bool show = row && row->kind != Kind::secret;
         blame(scalar.at,
-              "the value of " + name + (row && row->kind == Kind::secret ? "" : ", " + scalar.text + ",") +
-                  " is not a text to every YAML reader",
+              "the value of " + name + (show ? ", " + scalar.text + "," : "") + " is not a text to every YAML reader",
               row && row->kind == Kind::choice ? "one of: " + type_text(*row) : "put it in double quotes");
         return true;
     };
@@ -179,7 +185,7 @@ void Writer::leaf(const Node& node, const Row* row, const std::vector<std::strin
             return blame(node.at, name + " must be one value, not a map",
                          row ? "expected: " + type_text(*row) : "write key: value");
         case Node::Kind::scalar: {
-            if (wants_plain() && node.quoted)
+            if (node.quoted && is_plain(row))
                 return blame(node.at, name + " is in quotes, which makes it a text", "write it without quotes");
             if (unclear(node)) return;
             return add({row, path, Value(node.text), node.at, Source::file, node.quoted});

@@ -58,17 +58,17 @@ std::string json_line(const Event& event, std::chrono::system_clock::time_point 
 
 struct LogOptions {
     Level level = Level::info;
-    std::string instance;
+    std::string instance = {};
     std::size_t queue_max = 4096;  ///< lines waiting for the receiver; more are dropped
-    std::function<void(const std::string&)>
-        sink;                    ///< gets each line without its line break, on the log's own thread; empty: stderr
-    int descriptor = 2;          ///< when there is no sink
-    Counter* dropped = nullptr;  ///< counts dropped lines; must outlive the log
-    std::function<std::chrono::system_clock::time_point()> now;  ///< empty: the system clock
+    /// Gets each line without its line break, on the log's own thread, and must return; empty: stderr.
+    std::function<void(const std::string&)> sink = {};
+    int descriptor = 2;                                               ///< when there is no sink
+    Counter* dropped = nullptr;                                       ///< counts dropped lines; must outlive the log
+    std::function<std::chrono::system_clock::time_point()> now = {};  ///< empty: the system clock
 };
 
-/// A log with a thread of its own that hands lines to the receiver. The destructor waits at most a second for what is
-/// queued.
+/// A log with a thread of its own that hands lines to the receiver. The destructor waits for what is queued: at most
+/// a second for a descriptor, as long as it takes for a sink.
 std::unique_ptr<Log> make_log(LogOptions options);
 /// A log that drops everything.
 std::unique_ptr<Log> make_silent_log();

@@ -204,6 +204,8 @@ TEST(BadValue, a_long_value_makes_a_short_message) {
 TEST(BadValue, secrets_are_never_in_a_message) {
     EXPECT_THAT(refusal("token: {keys: {k1: {secret: [hunter2]}}}"), Not(HasSubstr("hunter2")));
     EXPECT_THAT(refusal("token: {keys: {k1: {secret: 0x1234567890abcdef}}}"), Not(HasSubstr("0x1234")));
+    EXPECT_THAT(refusal("datasources: {primary: {driver: x, password: 0123456}}"),
+                AllOf(HasSubstr("'datasources.primary.password'"), Not(HasSubstr("0123456"))));
 }
 
 }  // namespace

@@ -49,7 +49,7 @@ TEST(Metrics, S39_everything_is_there_with_zero_from_the_first_scrape) {
     }
     for (const auto& row : metric_table()) {
         EXPECT_THAT(text, HasSubstr("# TYPE " + std::string(row.name) + " " + std::string(row.type) + "\n"));
-        EXPECT_THAT(text, HasSubstr("# HELP " + std::string(row.name) + " "));
+        EXPECT_THAT(text, HasSubstr("# HELP " + std::string(row.name) + " " + std::string(row.help) + "\n"));
         EXPECT_TRUE(text.find("\n" + std::string(row.name) + "{") != std::string::npos ||
                     text.find("\n" + std::string(row.name) + " ") != std::string::npos ||
                     text.find("\n" + std::string(row.name) + "_bucket") != std::string::npos)
