@@ -18,10 +18,11 @@ Deadline deadline_of(protocol::Millis until) { return Deadline(milliseconds(unti
 
 }  // namespace
 
-protocol::Event Call::event(Event::Kind kind) const {
+protocol::Event Call::event(Event::Kind kind, bool passed) {
+    if (passed) now_ = Clock::now();
     Event event;
     event.kind = kind;
-    event.now = millis_of(Clock::now());
+    event.now = millis_of(now_);
     return event;
 }
 
@@ -93,7 +94,7 @@ protocol::Event Call::entered(Result<EnterOutcome> outcome) {
         return failed(Event::Kind::enter_failed, std::move(outcome).error());
     }
     auto& counters = services_->watch->metrics.instance().gate_cache;
-    Event event = this->event(Event::Kind::entered);
+    Event event = this->event(Event::Kind::entered, !operation_->gate->direct());
     event.enter = outcome->kind;
     event.remaining = outcome->remaining_millis;
     if (outcome->kind != EnterOutcome::Kind::finished) {
@@ -116,10 +117,10 @@ protocol::Event Call::entered(Result<EnterOutcome> outcome) {
 std::optional<protocol::Event> Call::leave(const Action& action) {
     GateLine& gate = *operation_->gate;
     LeaveRequest request{execution_.trace_id, execution_.owner, nullptr, 0};
-    const Deadline deadline = Clock::now() + milliseconds(operation_->rules.enter_budget);
+    const Deadline deadline = now_ + milliseconds(operation_->rules.enter_budget);
     if (gate.direct()) {
         if (const auto left = gate.leave(request, deadline); !left || !*left) NEBIS_MARK("the lock wasn't ours any more");
-        return event(Event::Kind::proceed);
+        return event(Event::Kind::proceed, false);
     }
     std::shared_ptr<const void> keeps = shared_from_this();
     if (action.keep && cached_ && cache_ttl_.count() > 0) {
@@ -127,7 +128,7 @@ std::optional<protocol::Event> Call::leave(const Action& action) {
         request.result_ttl_millis = cache_ttl_.count();
     }
     gate.submit(std::make_shared<GateJob>(request, deadline, std::move(keeps)));
-    return event(Event::Kind::proceed);
+    return event(Event::Kind::proceed, false);
 }
 
 // ---- the store -------------------------------------------------------------------------------------------------------
@@ -168,7 +169,7 @@ protocol::Event Call::lost_job(Error error) {
 
 BeginRequest Call::begin_request(const Action& action) {
     const config::OperationSettings& settings = operation_->settings;
-    const bool grace = operation_->store->in_grace(settings.lease);
+    const bool grace = operation_->store->in_grace(settings.lease, now_);
     BeginRequest request;
     request.trace_id = execution_.trace_id;
     request.operation = *operation_->name;
@@ -191,14 +192,14 @@ BeginRequest Call::begin_request(const Action& action) {
 std::optional<protocol::Event> Call::begin(const Action& action) {
     const BeginRequest request = begin_request(action);
     const Deadline deadline = deadline_of(action.until);
-    if (operation_->store->direct()) return begun(operation_->store->begin(request, deadline));
+    if (operation_->store->direct()) return begun(operation_->store->begin(request, deadline, now_));
     return to_store(std::make_shared<StoreJob>(request, deadline, shared_from_this()));
 }
 
 std::optional<protocol::Event> Call::begun(Result<BeginOutcome> outcome) {
     if (!outcome) return failed(Event::Kind::begin_failed, std::move(outcome).error());
     if (outcome->kind == BeginOutcome::Kind::other_scheme) return begin_under_scheme(*outcome);
-    Event event = this->event(Event::Kind::begun);
+    Event event = this->event(Event::Kind::begun, !operation_->store->direct());
     event.begin = outcome->kind;
     event.version = outcome->version;
     event.remaining = outcome->remaining_millis;
@@ -256,7 +257,7 @@ std::optional<protocol::Event> Call::begin_under_scheme(const BeginOutcome& outc
 std::optional<protocol::Event> Call::find(const Action& action) {
     const FindRequest request{execution_.trace_id};
     const Deadline deadline = deadline_of(action.until);
-    if (operation_->store->direct()) return found(operation_->store->find(request, deadline));
+    if (operation_->store->direct()) return found(operation_->store->find(request, deadline, now_));
     return to_store(std::make_shared<StoreJob>(request, deadline, shared_from_this()));
 }
 
@@ -264,7 +265,7 @@ protocol::Event Call::found(Result<FindOutcome> outcome) {
     if (!outcome) return failed(Event::Kind::find_failed, std::move(outcome).error());
     if (outcome->record && !same_scheme(outcome->record->request_hash))
         return failed(Event::Kind::find_failed, Error(ErrorKind::unavailable, "the record's hash scheme isn't known to this version"));
-    Event event = this->event(Event::Kind::found);
+    Event event = this->event(Event::Kind::found, !operation_->store->direct());
     event.row = view(outcome->record, outcome->now);
     other_version_ = event.row.version;
     if (outcome->record) {
@@ -313,7 +314,9 @@ std::optional<protocol::Event> Call::finish(const Action& action) {
     request.status = note ? RecordStatus::processing : action.status;
     request.retention_millis = settings.retention.count();
     request.outcome_ref = transaction_;
-    if (note || is_terminal(request.status)) request.response = kept_response();
+    // `hooked` keeps the response before its commit, and while the commit's fate is open: recovery may need it.
+    const bool needed_later = handler_ran_ && (note || (settings.mode == Mode::hooked && request.status == RecordStatus::unknown));
+    if (needed_later || is_terminal(request.status)) request.response = kept_response();
     if (note) {
         request.from_unknown = false;
     } else if (action.what == What::give_back) {
@@ -328,7 +331,7 @@ std::optional<protocol::Event> Call::finish(const Action& action) {
         probe("before-finish");
     }
     const Deadline deadline = deadline_of(action.until);
-    if (operation_->store->direct()) return finished(operation_->store->finish(request, deadline));
+    if (operation_->store->direct()) return finished(operation_->store->finish(request, deadline, now_));
     return to_store(std::make_shared<StoreJob>(request, deadline, shared_from_this()));
 }
 
@@ -337,7 +340,7 @@ protocol::Event Call::finished(Result<FinishOutcome> outcome) {
         operation_->metrics.finish_failures.add();
         return failed(Event::Kind::finish_failed, std::move(outcome).error());
     }
-    Event event = this->event(Event::Kind::finished);
+    Event event = this->event(Event::Kind::finished, !operation_->store->direct());
     event.applied = outcome->applied;
     if (!outcome->applied) {
         event.row = view(outcome->current, outcome->now);
@@ -362,13 +365,13 @@ std::optional<protocol::Event> Call::reserve(const Action& action) {
     request.lease_millis = operation_->settings.lease.count();
     request.ask = true;
     const Deadline deadline = deadline_of(action.until);
-    if (operation_->store->direct()) return reserved(operation_->store->renew(request, deadline));
+    if (operation_->store->direct()) return reserved(operation_->store->renew(request, deadline, now_));
     return to_store(std::make_shared<StoreJob>(request, deadline, shared_from_this()));
 }
 
 protocol::Event Call::reserved(Result<RenewOutcome> outcome) {
     if (!outcome) return failed(Event::Kind::reserved, std::move(outcome).error());
-    Event event = this->event(Event::Kind::reserved);
+    Event event = this->event(Event::Kind::reserved, !operation_->store->direct());
     event.ok = outcome->kind == RenewOutcome::Kind::renewed;
     return event;
 }

@@ -145,6 +145,8 @@ void Call::keep(const Action& action) {
     switch (action.verdict) {
         case Verdict::fresh:
             if (!action.recorded || !is_terminal(action.status)) return;
+            // `mark` replays nothing, and what ran unprotected left no record that a duplicate could be answered from.
+            if (action.unprotected || operation_->settings.mode == Mode::mark) return;
             status = action.status;
             break;
         case Verdict::row:
@@ -158,7 +160,7 @@ void Call::keep(const Action& action) {
         case Verdict::cached: {
             // The gate's result stands there already; here it may live no longer than our own.
             if (operation_->settings.local_cache.count() > 0)
-                services_->cache.put(cached_, Clock::now() + operation_->settings.local_cache);
+                services_->cache.put(cached_, trace_hash_, now_ + operation_->settings.local_cache);
             return;
         }
         default: return;
@@ -175,7 +177,7 @@ void Call::keep(const Action& action) {
     result->response = *response;
     cached_ = std::move(result);
     if (for_gate) cache_ttl_ = std::min(gate_results_live, milliseconds(rest) - operation_->settings.lease);
-    if (local.count() > 0) services_->cache.put(cached_, Clock::now() + local);
+    if (local.count() > 0) services_->cache.put(cached_, trace_hash_, now_ + local);
 }
 
 std::optional<protocol::Event> Call::answer(const Action& action) {
@@ -190,7 +192,7 @@ std::optional<protocol::Event> Call::answer(const Action& action) {
     }
     count(answer);
     deliver(std::move(answer));
-    return event(Event::Kind::proceed);
+    return event(Event::Kind::proceed, false);
 }
 
 void Call::count(const Answer& answer) const { operation_->metrics.answered(answer); }

@@ -45,7 +45,7 @@ public:
         std::array<unsigned char, max_kinds> group{0, 1, 2, 3, 4, 5, 6, 7};
         unsigned urgent = max_kinds;         ///< this group overtakes the others (renewals)
         std::string what = "store";          ///< for messages
-        std::function<void(Deadline)> arm;   ///< somebody please call `sweep` then; may come again, earlier
+        std::function<void(Deadline)> arm = {};   ///< somebody please call `sweep` then; may come again, earlier
     };
 
     BatchQueue(std::shared_ptr<Carrier> carrier, Options options);

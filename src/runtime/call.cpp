@@ -52,6 +52,7 @@ Call::~Call() {
 
 Call::Admission Call::admit(Services& services, OperationState& operation, const Request& request, const Handler& handler) {
     Admission admission;
+    admission.at = Clock::now();
     const auto refuse = [&](Error error, Outcome outcome = Outcome::refused) {
         Answer answer;
         answer.outcome = outcome;
@@ -86,15 +87,16 @@ Call::Admission Call::admit(Services& services, OperationState& operation, const
         return admission;
     }
     admission.identity = *std::move(identity);
+    admission.hash = TraceKey(admission.identity.trace_id).hash;
     return admission;
 }
 
 /// A finished result that this very process has seen lately.
-std::optional<Answer> Call::from_cache(Services& services, OperationState& operation, const Request& request,
-                                       const identify::Identity& identity) {
+std::optional<Answer> Call::from_cache(Services& services, OperationState& operation, const Request& request, const Admission& admission) {
+    const identify::Identity& identity = admission.identity;
     if (operation.settings.local_cache.count() == 0 || operation.settings.enforcement != Enforcement::enforce) return std::nullopt;
     auto& counters = services.watch->metrics.instance().local_cache;
-    const LocalCache::Entry hit = services.cache.find(identity.trace_id, Clock::now());
+    const LocalCache::Entry hit = services.cache.find({identity.trace_id, admission.hash}, admission.at);
     if (!hit) {
         counters[observe::CacheResult::miss].add();
         return std::nullopt;
@@ -126,11 +128,11 @@ Answer Call::run(const std::shared_ptr<Services>& services, const std::shared_pt
                  const Handler& handler) {
     Admission admission = admit(*services, *operation, request, handler);
     if (admission.answer) return *std::move(admission.answer);
-    if (auto answer = from_cache(*services, *operation, request, admission.identity)) return *std::move(answer);
+    if (auto answer = from_cache(*services, *operation, request, admission)) return *std::move(answer);
     const auto call = std::make_shared<Call>(services, operation);
     call->request_ = &request;
     call->handler_ = &handler;
-    call->identified(std::move(admission.identity));
+    call->identified(std::move(admission));
     call->begin_work();
     return call->take_answer();
 }
@@ -139,7 +141,7 @@ void Call::start(const std::shared_ptr<Services>& services, const std::shared_pt
                  CallOptions options) {
     Admission admission = admit(*services, *operation, request, handler);
     std::optional<Answer> answer = std::move(admission.answer);
-    if (!answer) answer = from_cache(*services, *operation, request, admission.identity);
+    if (!answer) answer = from_cache(*services, *operation, request, admission);
     if (answer) {
         Executor& executor = options.answers ? *options.answers : *options.executor;
         if (&executor == &inline_executor()) return options.done(*std::move(answer));
@@ -152,7 +154,7 @@ void Call::start(const std::shared_ptr<Services>& services, const std::shared_pt
     call->request_ = &*call->own_request_;
     call->handler_ = &*call->own_handler_;
     call->options_ = std::move(options);
-    call->identified(std::move(admission.identity));
+    call->identified(std::move(admission));
     if (call->options_.caller_gone.stop_possible()) {
         call->on_caller_gone_.emplace(call->options_.caller_gone, [weak = std::weak_ptr<Call>(call)] {
             if (const auto alive = weak.lock()) alive->caller_left();
@@ -161,8 +163,10 @@ void Call::start(const std::shared_ptr<Services>& services, const std::shared_pt
     call->begin_work();
 }
 
-void Call::identified(identify::Identity identity) {
-    started_ = Clock::now();
+void Call::identified(Admission admission) {
+    identify::Identity& identity = admission.identity;
+    started_ = now_ = admission.at;
+    trace_hash_ = admission.hash;
     keyed_ = identity.keyed;
     hash_ = identity.hash;
     execution_.request_id = keyed_ ? identify::request_id_for(*request_, identity) : request_->request_id;
@@ -187,7 +191,7 @@ void Call::begin_work() {
         return end_with(refused(Error(ErrorKind::overloaded, "too many attempts run in this process", {}, "limits.attempts-max"),
                                 Outcome::unavailable));
     if (!join_or_lead()) return;
-    drive(event(Event::Kind::start));
+    drive(event(Event::Kind::start, false));
 }
 
 // ---- the loop --------------------------------------------------------------------------------------------------------

@@ -63,11 +63,12 @@ private:
     struct Admission {
         std::optional<Answer> answer;
         identify::Identity identity;
+        std::size_t hash = 0;  ///< of the trace id, for this process's tables
+        Clock::time_point at{};
     };
     static Admission admit(Services& services, OperationState& operation, const Request& request, const Handler& handler);
-    static std::optional<Answer> from_cache(Services& services, OperationState& operation, const Request& request,
-                                            const identify::Identity& identity);
-    void identified(identify::Identity identity);
+    static std::optional<Answer> from_cache(Services& services, OperationState& operation, const Request& request, const Admission& admission);
+    void identified(Admission admission);
     void begin_work();
     void drive(Event first);
     Action next_action(const Event& event);
@@ -76,6 +77,7 @@ private:
     void finish_call();
     Answer take_answer();
     void caller_left();
+    TraceKey key() const noexcept { return {execution_.trace_id, trace_hash_}; }
     bool blocking() const noexcept { return !options_.executor && !left_; }
 
     // ---- unprotected.cpp: observe mode, switched off, no key
@@ -118,7 +120,8 @@ private:
     Next from_store(StoreJob& job);
     BeginRequest begin_request(const Action& action);
 
-    Event event(Event::Kind kind) const;
+    /// `passed`: time may have passed since the clock was last read.
+    Event event(Event::Kind kind, bool passed = true);
     Event failed(Event::Kind kind, Error error);
     Event lost_job(Error error);
     Event entered(Result<EnterOutcome> outcome);
@@ -184,7 +187,9 @@ private:
     RequestHash hash_;
     protocol::RequestMachine machine_;
     Action action_;  ///< the one whose event is awaited
+    std::size_t trace_hash_ = 0;
     Clock::time_point started_{};
+    Clock::time_point now_{};  ///< read again after whatever may have taken time
     Clock::time_point handler_started_{};
 
     // ---- what was learnt on the way

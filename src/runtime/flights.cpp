@@ -6,10 +6,10 @@
 
 namespace nebis::runtime {
 
-Flights::Entry Flights::enter(const std::shared_ptr<Call>& call, std::string_view trace_id, const RequestHash& hash, bool patient) {
-    Shard& shard = shard_of(trace_id);
+Flights::Entry Flights::enter(const std::shared_ptr<Call>& call, const TraceKey& key, const RequestHash& hash, bool patient) {
+    Shard& shard = shard_of(key);
     const std::lock_guard lock(shard.mutex);
-    const auto [place, inserted] = shard.flights.try_emplace(trace_id);
+    const auto [place, inserted] = shard.flights.try_emplace(key);
     Flight& flight = place->second;
     if (inserted) {
         flight.leader = call.get();
@@ -24,11 +24,11 @@ Flights::Entry Flights::enter(const std::shared_ptr<Call>& call, std::string_vie
     return Entry::joined;
 }
 
-std::vector<std::shared_ptr<Call>> Flights::running(std::string_view trace_id, const Call* leader) {
+std::vector<std::shared_ptr<Call>> Flights::running(const TraceKey& key, const Call* leader) {
     std::vector<std::shared_ptr<Call>> impatient;
-    Shard& shard = shard_of(trace_id);
+    Shard& shard = shard_of(key);
     const std::lock_guard lock(shard.mutex);
-    const auto place = shard.flights.find(trace_id);
+    const auto place = shard.flights.find(key);
     if (place == shard.flights.end() || place->second.leader != leader) return impatient;
     place->second.running = true;
     std::erase_if(place->second.joiners, [&](Joiner& joiner) {
@@ -40,11 +40,11 @@ std::vector<std::shared_ptr<Call>> Flights::running(std::string_view trace_id, c
     return impatient;
 }
 
-std::vector<std::shared_ptr<Call>> Flights::landed(std::string_view trace_id, const Call* leader) {
+std::vector<std::shared_ptr<Call>> Flights::landed(const TraceKey& key, const Call* leader) {
     std::vector<std::shared_ptr<Call>> all;
-    Shard& shard = shard_of(trace_id);
+    Shard& shard = shard_of(key);
     const std::lock_guard lock(shard.mutex);
-    const auto place = shard.flights.find(trace_id);
+    const auto place = shard.flights.find(key);
     if (place == shard.flights.end() || place->second.leader != leader) return all;
     all.reserve(place->second.joiners.size());
     for (Joiner& joiner : place->second.joiners) all.push_back(std::move(joiner.call));
@@ -53,11 +53,11 @@ std::vector<std::shared_ptr<Call>> Flights::landed(std::string_view trace_id, co
     return all;
 }
 
-bool Flights::go(std::string_view trace_id, const Call* joiner) {
+bool Flights::go(const TraceKey& key, const Call* joiner) {
     std::shared_ptr<Call> dropped;
-    Shard& shard = shard_of(trace_id);
+    Shard& shard = shard_of(key);
     const std::lock_guard lock(shard.mutex);
-    const auto place = shard.flights.find(trace_id);
+    const auto place = shard.flights.find(key);
     if (place == shard.flights.end()) return false;
     auto& joiners = place->second.joiners;
     const auto found = std::find_if(joiners.begin(), joiners.end(), [&](const Joiner& one) { return one.call.get() == joiner; });

@@ -2,15 +2,14 @@
 #pragma once
 
 #include "nebis/store.hpp"
+#include "runtime/trace_key.hpp"
 
 #include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <mutex>
-#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -32,14 +31,14 @@ public:
         alone,   ///< another request under the same key: not joined, not leading
     };
     /// `patient`: it waits for the end of a running attempt; else only until it is known that one runs.
-    Entry enter(const std::shared_ptr<Call>& call, std::string_view trace_id, const RequestHash& hash, bool patient);
+    Entry enter(const std::shared_ptr<Call>& call, const TraceKey& key, const RequestHash& hash, bool patient);
 
     /// The leader's attempt runs from now on: returns those who joined but don't wait for it.
-    std::vector<std::shared_ptr<Call>> running(std::string_view trace_id, const Call* leader);
+    std::vector<std::shared_ptr<Call>> running(const TraceKey& key, const Call* leader);
     /// The leader's outcome is known: nobody joins any more; returns all who did.
-    std::vector<std::shared_ptr<Call>> landed(std::string_view trace_id, const Call* leader);
+    std::vector<std::shared_ptr<Call>> landed(const TraceKey& key, const Call* leader);
     /// A joiner goes. False: its leader has it in hand and is about to tell it.
-    bool go(std::string_view trace_id, const Call* joiner);
+    bool go(const TraceKey& key, const Call* joiner);
 
     std::size_t waiting() const noexcept { return waiting_.load(std::memory_order_relaxed); }
 
@@ -60,9 +59,9 @@ private:
     };
     struct alignas(64) Shard {
         std::mutex mutex;
-        std::unordered_map<std::string_view, Flight> flights;  // keys live in the leaders
+        std::unordered_map<TraceKey, Flight, TraceKeyHash> flights;  // keys live in the leaders
     };
-    Shard& shard_of(std::string_view trace_id) noexcept { return shards_[std::hash<std::string_view>{}(trace_id) / 7 % shard_count]; }
+    Shard& shard_of(const TraceKey& key) noexcept { return shards_[key.shard(shard_count)]; }
 
     const std::size_t max_waiting_;
     std::atomic<std::size_t> waiting_{0};

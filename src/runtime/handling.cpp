@@ -13,6 +13,13 @@
 namespace nebis::runtime {
 namespace {
 using std::chrono::milliseconds;
+
+/// I8: an executor may take longer than the lease, and then the handler must not start. (A claim without a lease has no
+/// end of it.)
+bool came_too_late(const ExecutionState& state) {
+    return state.lease_end.load(std::memory_order_acquire) != 0 && !state.holds_lease();
+}
+
 }  // namespace
 
 Execution Call::execution() { return Execution(std::shared_ptr<ExecutionState>(shared_from_this(), &execution_)); }
@@ -53,7 +60,10 @@ std::optional<protocol::Event> Call::run_handler(const Action& action) {
     if (handler_->later()) return run_later();
     if (blocking()) return call_handler();
     try {
-        options_.executor->post([self = shared_from_this()] { self->drive(self->call_handler()); });
+        options_.executor->post([self = shared_from_this()] {
+            self->drive(came_too_late(self->execution_) ? self->not_started("the lease ended before the executor came to it")
+                                              : self->call_handler());
+        });
     } catch (...) {
         return not_started("the executor took no more work");
     }
@@ -90,7 +100,11 @@ std::optional<protocol::Event> Call::run_later() {
     handler_started_ = Clock::now();
     const bool blocks = blocking();
     const std::uint32_t ticket = open_wait();
-    auto run = [self = shared_from_this()] {
+    auto run = [self = shared_from_this(), blocks] {
+        if (!blocks && came_too_late(self->execution_)) {
+            self->handler_ran_ = false;
+            return self->drive(self->not_started("the lease ended before the executor came to it"));
+        }
         auto state = std::make_shared<CompletionState>(self);
         try {
             self->handler_->later()(*self->request_, self->execution(), Completion(state));

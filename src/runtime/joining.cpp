@@ -33,7 +33,7 @@ bool Call::join_or_lead() {
     const bool waits = operation_->rules.wait_for_answer || options_.patient;
     for (;;) {
         const std::uint32_t ticket = open_wait();
-        switch (services_->flights.enter(shared_from_this(), execution_.trace_id, hash_, waits)) {
+        switch (services_->flights.enter(shared_from_this(), key(), hash_, waits)) {
             case Flights::Entry::leads: leads_ = true; [[fallthrough]];
             case Flights::Entry::alone: close_wait(ticket); return true;
             case Flights::Entry::busy:
@@ -74,7 +74,7 @@ bool Call::wait_for_leader(std::uint32_t ticket) {
     while (signal_.load(std::memory_order_acquire) == ticket) {
         if (Clock::now() < deadline) {
             futex_wait(signal_, ticket, deadline);
-        } else if (services_->flights.go(execution_.trace_id, this)) {
+        } else if (services_->flights.go(key(), this)) {
             operation_->metrics.waiting.sub();
             close_wait(ticket);
             end_with(joiner_late());
@@ -88,7 +88,7 @@ bool Call::wait_for_leader(std::uint32_t ticket) {
 }
 
 void Call::leader_timed_out() {
-    if (!options_.executor || !services_->flights.go(execution_.trace_id, this)) return;
+    if (!options_.executor || !services_->flights.go(key(), this)) return;
     operation_->metrics.waiting.sub();
     close_wait(signal_.load(std::memory_order_acquire));
     drop_timer();
@@ -158,7 +158,7 @@ bool Call::heard() {
 /// The attempt starts: those who don't wait for it learn so now.
 void Call::mark_running() {
     if (!leads_) return;
-    const auto impatient = services_->flights.running(execution_.trace_id, this);
+    const auto impatient = services_->flights.running(key(), this);
     if (impatient.empty()) return;
     auto shared = std::make_shared<Shared>();
     shared->kind = SharedKind::running;
@@ -168,7 +168,7 @@ void Call::mark_running() {
 void Call::land(const Answer& answer, protocol::Verdict verdict) {
     if (!leads_) return;
     leads_ = false;
-    const auto joiners = services_->flights.landed(execution_.trace_id, this);
+    const auto joiners = services_->flights.landed(key(), this);
     if (joiners.empty()) return;
     auto shared = std::make_shared<Shared>();
     shared->kind = shared_kind(answer, verdict);

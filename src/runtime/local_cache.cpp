@@ -6,48 +6,56 @@
 namespace nebis::runtime {
 
 std::size_t LocalCache::bytes_of(const CachedResult& result) noexcept {
-    constexpr std::size_t nodes = 160;  // list node, map node, control block
-    std::size_t bytes = sizeof(CachedResult) + nodes + result.trace_id.size() + result.response.body.size();
+    constexpr std::size_t tables = sizeof(Kept) + sizeof(TraceKey) + sizeof(Age) + 32;
+    std::size_t bytes = sizeof(CachedResult) + tables + result.trace_id.size() + result.response.body.size();
     for (const Header& header : result.response.headers) bytes += sizeof(Header) + header.name.size() + header.value.size();
     return bytes;
 }
 
-void LocalCache::Shard::erase(std::list<Kept>::iterator kept) {
-    bytes -= kept->bytes;
-    by_trace_id.erase(kept->result->trace_id);
-    oldest_first.erase(kept);
+void LocalCache::Shard::erase(Table::iterator at) {
+    bytes -= at->second.bytes;
+    const Entry keeps_the_key = std::move(at->second.result);
+    table.erase(at);
 }
 
-LocalCache::Entry LocalCache::find(std::string_view trace_id, Clock::time_point now) {
-    Shard& shard = shard_of(trace_id);
+void LocalCache::Shard::forget_oldest() {
+    const Age oldest = std::move(oldest_first.front());
+    oldest_first.pop_front();
+    const auto at = table.find(TraceKey(oldest.result->trace_id, oldest.hash));
+    if (at != table.end() && at->second.number == oldest.number) erase(at);
+}
+
+LocalCache::Entry LocalCache::find(const TraceKey& key, Clock::time_point now) {
+    Shard& shard = shard_of(key);
     const std::lock_guard lock(shard.mutex);
-    const auto place = shard.by_trace_id.find(trace_id);
-    if (place == shard.by_trace_id.end()) return nullptr;
-    if (place->second->expires > now) return place->second->result;
-    shard.erase(place->second);
+    const auto at = shard.table.find(key);
+    if (at == shard.table.end()) return nullptr;
+    if (at->second.expires > now) return at->second.result;
+    shard.erase(at);
     return nullptr;
 }
 
-void LocalCache::put(Entry result, Clock::time_point expires) {
+void LocalCache::put(Entry result, std::size_t hash, Clock::time_point expires) {
     const std::size_t bytes = bytes_of(*result);
     if (bytes > max_bytes_per_shard_) return;
-    Shard& shard = shard_of(result->trace_id);
+    const TraceKey key(result->trace_id, hash);
+    Shard& shard = shard_of(key);
     const std::lock_guard lock(shard.mutex);
-    if (const auto place = shard.by_trace_id.find(result->trace_id); place != shard.by_trace_id.end()) {
-        if (place->second->result->version > result->version) return;
-        shard.erase(place->second);
+    if (const auto at = shard.table.find(key); at != shard.table.end()) {
+        if (at->second.result->version > result->version) return;
+        shard.erase(at);
     }
-    while (shard.bytes + bytes > max_bytes_per_shard_ && !shard.oldest_first.empty()) shard.erase(shard.oldest_first.begin());
-    shard.oldest_first.push_back({std::move(result), expires, bytes});
-    const auto last = std::prev(shard.oldest_first.end());
-    shard.by_trace_id.emplace(last->result->trace_id, last);
+    while (shard.bytes + bytes > max_bytes_per_shard_ && !shard.oldest_first.empty()) shard.forget_oldest();
+    const std::uint64_t number = ++shard.number;
+    shard.oldest_first.push_back({result, hash, number});
+    shard.table.emplace(key, Kept{std::move(result), expires, bytes, number});
     shard.bytes += bytes;
 }
 
-void LocalCache::drop(std::string_view trace_id) {
-    Shard& shard = shard_of(trace_id);
+void LocalCache::drop(const TraceKey& key) {
+    Shard& shard = shard_of(key);
     const std::lock_guard lock(shard.mutex);
-    if (const auto place = shard.by_trace_id.find(trace_id); place != shard.by_trace_id.end()) shard.erase(place->second);
+    if (const auto at = shard.table.find(key); at != shard.table.end()) shard.erase(at);
 }
 
 }  // namespace nebis::runtime

@@ -2,18 +2,17 @@
 #pragma once
 
 #include "nebis/gate.hpp"
-#include "nebis/store.hpp"
+#include "runtime/trace_key.hpp"
+
+#include <boost/unordered/unordered_flat_map.hpp>
 
 #include <array>
-#include <atomic>
 #include <chrono>
 #include <cstddef>
-#include <functional>
-#include <list>
+#include <cstdint>
+#include <deque>
 #include <memory>
 #include <mutex>
-#include <string_view>
-#include <unordered_map>
 
 namespace nebis::runtime {
 
@@ -28,10 +27,10 @@ public:
     explicit LocalCache(std::size_t max_bytes) : max_bytes_per_shard_(max_bytes / shard_count) {}
 
     /// Empty: not there. Whether the hash fits is the caller's to look at.
-    Entry find(std::string_view trace_id, Clock::time_point now);
+    Entry find(const TraceKey& key, Clock::time_point now);
     /// An older version never replaces a newer one.
-    void put(Entry result, Clock::time_point expires);
-    void drop(std::string_view trace_id);
+    void put(Entry result, std::size_t hash, Clock::time_point expires);
+    void drop(const TraceKey& key);
 
     static std::size_t bytes_of(const CachedResult& result) noexcept;
 
@@ -40,19 +39,26 @@ private:
     struct Kept {
         Entry result;
         Clock::time_point expires;
-        std::size_t bytes;
+        std::size_t bytes = 0;
+        std::uint64_t number = 0;
     };
+    struct Age {
+        Entry result;  ///< keeps the key's text alive
+        std::size_t hash;
+        std::uint64_t number;
+    };
+    using Table = boost::unordered_flat_map<TraceKey, Kept, TraceKeyHash>;
     struct alignas(64) Shard {
         std::mutex mutex;
-        std::list<Kept> oldest_first;
-        std::unordered_map<std::string_view, std::list<Kept>::iterator> by_trace_id;
+        Table table;  ///< keys live in the results
+        std::deque<Age> oldest_first;
+        std::uint64_t number = 0;
         std::size_t bytes = 0;
 
-        void erase(std::list<Kept>::iterator kept);
+        void erase(Table::iterator at);
+        void forget_oldest();
     };
-    Shard& shard_of(std::string_view trace_id) noexcept {
-        return shards_[std::hash<std::string_view>{}(trace_id) / 7 % shard_count];
-    }
+    Shard& shard_of(const TraceKey& key) noexcept { return shards_[key.shard(shard_count)]; }
 
     const std::size_t max_bytes_per_shard_;
     std::array<Shard, shard_count> shards_;

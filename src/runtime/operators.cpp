@@ -51,7 +51,7 @@ void audit(Core& core, const Target& target, const char* what, const Record& rec
 
 /// Steps A and C of an operator's change of a final row: no cached answer may survive it.
 Result<void> evict(Core& core, const Target& target, const Owner* take) {
-    core.services()->cache.drop(target.trace_id);
+    core.services()->cache.drop(std::string_view(target.trace_id));
     if (!target.operation.gate) return {};
     return target.operation.gate->evict(target.trace_id, take, target.operation.settings.lease.count(), target.deadline);
 }
@@ -95,7 +95,7 @@ Result<bool> Engine::settle(const Operation& operation, const Request& request, 
     const auto& outcome = std::get<Result<FinishOutcome>>(job->out);
     if (!outcome) return outcome.error();
     if (!outcome->applied) return false;
-    core_->services()->cache.drop(target->trace_id);
+    core_->services()->cache.drop(std::string_view(target->trace_id));
     Record after = kept->record;
     after.status = finish.status;
     audit(*core_, *target, "an operator settled a record", after, reason);

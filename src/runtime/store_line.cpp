@@ -143,42 +143,40 @@ void StoreLine::judge(bool ok, const Error* why) {
     if (breaker_.succeeded()) watch_.back();
 }
 
-bool StoreLine::in_grace(std::chrono::milliseconds lease) const noexcept {
+bool StoreLine::in_grace(std::chrono::milliseconds lease, Clock::time_point now) const noexcept {
     if (troubled_.load(std::memory_order_acquire)) return true;
     const Clock::time_point since(Clock::duration(calm_since_.load(std::memory_order_acquire)));
-    return Clock::now() < since + lease;
+    return now < since + lease;
 }
 
 // ---- direct ----------------------------------------------------------------------------------------------------------
 
 template <class Outcome, class Request, class Call>
-Result<Outcome> StoreLine::directly(observe::StoreOp op, const Request& request, Deadline deadline, Call call) {
+Result<Outcome> StoreLine::directly(observe::StoreOp op, const Request& request, Deadline deadline, Clock::time_point now, Call call) {
     auto session = sessions_.take(deadline);
     if (!session) return session.error();
     Result<Outcome> out = unset<Outcome>();
-    const auto sent = Clock::now();
     call(**session, std::span<const Request>(&request, 1), std::span<Result<Outcome>>(&out, 1), deadline);
-    const auto received = Clock::now();
     const bool bad = !out && ill(out.error());
-    if (out) clock_.heard(out->now, received);
-    watch_.called(op, 1, received - sent, out ? nullptr : &out.error());
+    if (out) clock_.heard(out->now, now);
+    watch_.called(op, 1, {}, out ? nullptr : &out.error());
     if (bad || troubled_.load(std::memory_order_relaxed)) judge(!bad, bad ? &out.error() : nullptr);
     if (!bad) sessions_.give_back(*std::move(session));
     return out;
 }
 
-Result<BeginOutcome> StoreLine::begin(BeginRequest request, Deadline deadline) {
+Result<BeginOutcome> StoreLine::begin(BeginRequest request, Deadline deadline, Clock::time_point now) {
     request.not_after = clock_.at(deadline);
-    return directly<BeginOutcome>(observe::StoreOp::begin, request, deadline, [](auto& s, auto in, auto out, Deadline d) { s.begin(in, out, d); });
+    return directly<BeginOutcome>(observe::StoreOp::begin, request, deadline, now, [](auto& s, auto in, auto out, Deadline d) { s.begin(in, out, d); });
 }
-Result<FinishOutcome> StoreLine::finish(const FinishRequest& request, Deadline deadline) {
-    return directly<FinishOutcome>(observe::StoreOp::finish, request, deadline, [](auto& s, auto in, auto out, Deadline d) { s.finish(in, out, d); });
+Result<FinishOutcome> StoreLine::finish(const FinishRequest& request, Deadline deadline, Clock::time_point now) {
+    return directly<FinishOutcome>(observe::StoreOp::finish, request, deadline, now, [](auto& s, auto in, auto out, Deadline d) { s.finish(in, out, d); });
 }
-Result<RenewOutcome> StoreLine::renew(const RenewRequest& request, Deadline deadline) {
-    return directly<RenewOutcome>(observe::StoreOp::renew, request, deadline, [](auto& s, auto in, auto out, Deadline d) { s.renew(in, out, d); });
+Result<RenewOutcome> StoreLine::renew(const RenewRequest& request, Deadline deadline, Clock::time_point now) {
+    return directly<RenewOutcome>(observe::StoreOp::renew, request, deadline, now, [](auto& s, auto in, auto out, Deadline d) { s.renew(in, out, d); });
 }
-Result<FindOutcome> StoreLine::find(const FindRequest& request, Deadline deadline) {
-    return directly<FindOutcome>(observe::StoreOp::find, request, deadline, [](auto& s, auto in, auto out, Deadline d) { s.find(in, out, d); });
+Result<FindOutcome> StoreLine::find(const FindRequest& request, Deadline deadline, Clock::time_point now) {
+    return directly<FindOutcome>(observe::StoreOp::find, request, deadline, now, [](auto& s, auto in, auto out, Deadline d) { s.find(in, out, d); });
 }
 
 // ---- through the queue -----------------------------------------------------------------------------------------------

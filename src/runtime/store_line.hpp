@@ -46,6 +46,7 @@ public:
 /// memory (`traits().in_process`) is called directly. **Threads**: safe.
 class StoreLine final : public std::enable_shared_from_this<StoreLine> {
 public:
+    using Clock = std::chrono::steady_clock;
     struct Options {
         std::string data_source = "primary";
         std::optional<std::size_t> max_sessions;
@@ -67,11 +68,11 @@ public:
     StoreClock& clock() noexcept { return clock_; }
     LineWatch& watch() noexcept { return watch_; }
 
-    /// Direct stores only.
-    Result<BeginOutcome> begin(BeginRequest request, Deadline deadline);
-    Result<FinishOutcome> finish(const FinishRequest& request, Deadline deadline);
-    Result<RenewOutcome> renew(const RenewRequest& request, Deadline deadline);
-    Result<FindOutcome> find(const FindRequest& request, Deadline deadline);
+    /// Direct stores only. `now`: the caller's last look at the clock; nothing here takes time.
+    Result<BeginOutcome> begin(BeginRequest request, Deadline deadline, Clock::time_point now);
+    Result<FinishOutcome> finish(const FinishRequest& request, Deadline deadline, Clock::time_point now);
+    Result<RenewOutcome> renew(const RenewRequest& request, Deadline deadline, Clock::time_point now);
+    Result<FindOutcome> find(const FindRequest& request, Deadline deadline, Clock::time_point now);
 
     /// Blocks at most until the job's deadline; the error stands in for a result.
     std::optional<Error> run(const std::shared_ptr<StoreJob>& job);
@@ -81,18 +82,17 @@ public:
     std::optional<Error> with_session(Deadline deadline, std::function<bool(StoreSession&, Deadline)> work);
 
     /// After start-up and after an outage nothing is taken over or recovered for one lease: owners renew and finish first.
-    bool in_grace(std::chrono::milliseconds lease) const noexcept;
+    bool in_grace(std::chrono::milliseconds lease, Clock::time_point now = Clock::now()) const noexcept;
     Breaker::State breaker_state() const { return breaker_.state(); }
     std::size_t depth() const { return queue_ ? queue_->depth() : 0; }
     void stop();
 
 private:
     class BatchCarrier;
-    using Clock = std::chrono::steady_clock;
 
     StoreLine(std::shared_ptr<Store> store, Options options, LineWatch watch);
     template <class Outcome, class Request, class Call>
-    Result<Outcome> directly(observe::StoreOp op, const Request& request, Deadline deadline, Call call);
+    Result<Outcome> directly(observe::StoreOp op, const Request& request, Deadline deadline, Clock::time_point now, Call call);
     std::optional<Error> admit();
     void judge(bool ok, const Error* why);
     void carry(std::span<Job* const> batch) noexcept;
