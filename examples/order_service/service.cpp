@@ -69,7 +69,8 @@ void serve(const Settings& settings) {
              [&](const nebis::Request& request, nebis::Execution& execution) { return bank->pay(request, execution); });
     web.get("/orders", [&](const nebis::Request&) { return list_orders(db); });
     web.get("/orders/token", [&](const nebis::Request&) {
-        return json_reply(200, {{"token", engine.create_token(tokens).value()}});
+        const auto token = engine.create_token(tokens);
+        return token ? json_reply(200, {{"token", *token}}) : json_reply(503, {{"error", token.error().text()}});
     });
     web.metrics();
     web.health();

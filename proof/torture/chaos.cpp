@@ -2,6 +2,7 @@
 #include "chaos.hpp"
 
 #include <fstream>
+#include <stdexcept>
 #include <thread>
 
 namespace nebis::torture {
@@ -68,10 +69,22 @@ void Chaos::start(int instance, const std::string& die_at) {
 void Chaos::restart_all(const std::string& claim) {
     claim_ = claim;
     const proof::Micros from = now_micros();
-    for (auto& instance : instances_) instance.child.stop(10s);
+    for (auto& instance : instances_) {
+        instance.child.stop(30s);
+        if (const auto complaint = instance.child.complaint(); !complaint.empty())
+            throw std::runtime_error("an instance that was asked to stop " + complaint);
+    }
     start(0, {});
     start(1, {});
     fault_since(from);
+}
+
+/// Nobody but us may end an instance: one that did so by itself found a fault (or a sanitizer did).
+shop::Child& Chaos::living(int instance) {
+    auto& child = instances_.at(static_cast<std::size_t>(instance)).child;
+    if (child.ended(0ms))
+        throw std::runtime_error("instance " + std::to_string(instance) + " " + child.complaint() + " by itself");
+    return child;
 }
 
 /// What was under way when it struck shows up to a lease, a recovery and a start later.
@@ -97,7 +110,7 @@ void Chaos::cycle() {
 void Chaos::kill_at_random(int instance) {
     ++tally_["kill"];
     std::this_thread::sleep_for(a_while(10, 500));
-    instances_.at(static_cast<std::size_t>(instance)).child.kill();
+    living(instance).kill();
     std::this_thread::sleep_for(a_while(0, 300));
     start(instance, {});
 }
@@ -105,30 +118,34 @@ void Chaos::kill_at_random(int instance) {
 void Chaos::kill_at_point(int instance) {
     const Point& point = points[std::uniform_int_distribution<std::size_t>(0, std::size(points) - 1)(chance_)];
     const int pass = std::uniform_int_distribution<int>(1, point.most)(chance_);
-    auto& child = instances_.at(static_cast<std::size_t>(instance)).child;
+    auto& child = living(instance);
     // It is replaced by one that is going to die at that point.
     child.kill();
     start(instance, std::string(point.name) + ":" + std::to_string(pass));
     // Recovery and clean-up begin a lease after the start; a point that isn't reached in time ends by a plain kill.
-    if (child.ended(options_.lease + 3s))
-        ++tally_[point.name];
-    else
+    if (!child.ended(options_.lease + 3s)) {
         ++tally_["kill"];
-    child.kill();
+        child.kill();
+    } else if (child.was_killed()) {
+        ++tally_[point.name];
+    } else {
+        throw std::runtime_error("instance " + std::to_string(instance) + " " + child.complaint() + " by itself");
+    }
     start(instance, {});
 }
 
 void Chaos::kill_both() {
     ++tally_["kill-both"];
     std::this_thread::sleep_for(a_while(10, 300));
-    for (auto& instance : instances_) instance.child.kill();
+    living(0).kill();
+    living(1).kill();
     start(0, {});
     start(1, {});
 }
 
 void Chaos::stop_beyond_lease(int instance) {
     ++tally_["stop"];
-    auto& child = instances_.at(static_cast<std::size_t>(instance)).child;
+    auto& child = living(instance);
     std::this_thread::sleep_for(a_while(10, 200));
     child.signal(SIGSTOP);
     const auto lease = static_cast<int>(options_.lease.count());

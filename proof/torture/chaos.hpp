@@ -39,6 +39,7 @@ public:
 
 private:
     void start(int instance, const std::string& die_at);
+    shop::Child& living(int instance);
     void kill_at_random(int instance);
     void kill_at_point(int instance);
     void kill_both();

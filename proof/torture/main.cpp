@@ -53,10 +53,18 @@ public:
         if (options_.keep) folder_.keep();
         int done = 0;
         bool clean = true;
-        while (done < options_.cycles && clean) {
-            const int goal = std::min(options_.cycles, done + cycles_per_round);
-            clean = round(done, goal);
-            done = goal;
+        try {
+            while (done < options_.cycles && clean) {
+                const int goal = std::min(options_.cycles, done + cycles_per_round);
+                clean = round(done, goal);
+                done = goal;
+            }
+        } catch (const std::exception& error) {
+            clean = false;
+            folder_.keep();
+            std::cout << "\n"
+                      << error.what() << "; seed " << options_.seed << "; logs in " << folder_.path().string()
+                      << std::endl;
         }
         print(done);
         return clean ? 0 : 1;

@@ -28,12 +28,16 @@ public:
     void signal(int number) const;
     /// Did it end within the time? Collects it if so.
     bool ended(std::chrono::milliseconds timeout);
+    /// How it ended, in words; empty when it ended well, still runs or never ran.
+    std::string complaint() const;
+    bool was_killed() const noexcept;              ///< by SIGKILL
     void kill();                                   ///< SIGKILL, and wait
     void stop(std::chrono::milliseconds timeout);  ///< SIGTERM, then `kill`
 
 private:
     pid_t pid_ = -1;
     int output_ = -1;
+    int status_ = 0;
 };
 
 }  // namespace shop

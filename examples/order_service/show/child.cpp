@@ -53,6 +53,7 @@ Child& Child::operator=(Child&& other) noexcept {
         kill();
         pid_ = std::exchange(other.pid_, -1);
         output_ = std::exchange(other.output_, -1);
+        status_ = other.status_;
     }
     return *this;
 }
@@ -80,7 +81,7 @@ void Child::signal(int number) const {
 bool Child::ended(std::chrono::milliseconds timeout) {
     const auto until = Clock::now() + timeout;
     while (pid_ > 0) {
-        const pid_t got = ::waitpid(pid_, nullptr, WNOHANG);
+        const pid_t got = ::waitpid(pid_, &status_, WNOHANG);
         if (got == pid_ || (got < 0 && errno == ECHILD)) {
             pid_ = -1;
             break;
@@ -90,6 +91,14 @@ bool Child::ended(std::chrono::milliseconds timeout) {
     }
     if (output_ >= 0) ::close(std::exchange(output_, -1));
     return true;
+}
+
+bool Child::was_killed() const noexcept { return pid_ < 0 && WIFSIGNALED(status_) && WTERMSIG(status_) == SIGKILL; }
+
+std::string Child::complaint() const {
+    if (pid_ > 0 || status_ == 0) return {};
+    if (WIFSIGNALED(status_)) return "ended by signal " + std::to_string(WTERMSIG(status_));
+    return "ended with exit code " + std::to_string(WEXITSTATUS(status_));
 }
 
 void Child::kill() {
