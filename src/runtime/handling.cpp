@@ -14,11 +14,8 @@ namespace nebis::runtime {
 namespace {
 using std::chrono::milliseconds;
 
-/// I8: an executor may take longer than the lease, and then the handler must not start. (A claim without a lease has no
-/// end of it.)
-bool came_too_late(const ExecutionState& state) {
-    return state.lease_end.load(std::memory_order_acquire) != 0 && !state.holds_lease();
-}
+/// I8: an executor may take longer than the lease, and then the handler must not start.
+bool came_too_late(ExecutionState& state) { return !state.holds_lease(); }
 
 }  // namespace
 
