@@ -79,7 +79,7 @@ Result<void> Rows::prepare(sqlite3* handle, const std::string& table, Part part)
         {finish_,
          "UPDATE @ SET status = ?5, response_body = ?6, lease_expire_time = min(lease_expire_time, ?7),"
          " expire_time = max(?8, min(lease_expire_time, ?7)), update_time = ?9, owner = ?10, outcome_ref = iif(?11 = '', outcome_ref, ?11)"
-         " WHERE trace_id = ?1 AND version = ?2 AND owner = ?3 AND (?4 >> status) & 1"},
+         " WHERE trace_id = ?1 AND version = ?2 AND owner = ?3 AND status IN (0, 4, 5) AND (?4 >> status) & 1"},
         {renew_,
          "UPDATE @ SET lease_expire_time = ?4, expire_time = max(expire_time, ?4), update_time = ?5"
          " WHERE trace_id = ?1 AND version = ?2 AND owner = ?3 AND status = 0"},

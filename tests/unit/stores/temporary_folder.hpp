@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <unistd.h>
+
 #include <cstdlib>
 #include <filesystem>
 #include <stdexcept>
@@ -12,8 +14,9 @@ namespace nebis::test {
 /// A folder of its own for each test, gone with it.
 class TemporaryFolder {
 public:
-    TemporaryFolder() {
-        std::string pattern = (std::filesystem::temp_directory_path() / "nebis-XXXXXX").string();
+    TemporaryFolder() : TemporaryFolder(std::filesystem::temp_directory_path()) {}
+    explicit TemporaryFolder(const std::filesystem::path& under) {
+        std::string pattern = (under / "nebis-XXXXXX").string();
         if (!mkdtemp(pattern.data())) throw std::runtime_error("no temporary folder");
         path_ = pattern;
     }
@@ -23,6 +26,12 @@ public:
     }
     TemporaryFolder(const TemporaryFolder&) = delete;
     TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+
+    /// Where flushing costs nothing, for tests that make hundreds of files and fail the flushes themselves.
+    static std::filesystem::path in_memory() {
+        const std::filesystem::path memory = "/dev/shm";
+        return access(memory.c_str(), W_OK) == 0 ? memory : std::filesystem::temp_directory_path();
+    }
 
     const std::filesystem::path& path() const noexcept { return path_; }
     std::string file(const std::string& name) const { return (path_ / name).string(); }
