@@ -34,7 +34,8 @@ int main() {
     std::cout << "receipt " << paid.receipt << '\n';
     const Paid again = pay(Pay{7, 3, "9.90"});  // again: the same Paid, no second charge
     std::cout << "receipt " << again.receipt << '\n';
-    std::cout << "receipt " << pay(Pay{8, 3, "1.50"}).receipt << '\n';  // another order
+    const Paid other = pay(Pay{8, 3, "1.50"});  // another order
+    std::cout << "receipt " << other.receipt << '\n';
 
     try {
         pay(Pay{7, 3, "99.00"});  // the same key with another amount is a mistake of the caller

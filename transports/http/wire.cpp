@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <charconv>
 #include <csignal>
+#include <mutex>
 #include <vector>
 
 namespace nebis::http {
@@ -69,6 +70,7 @@ struct Wire::State {
     std::shared_ptr<std::atomic<std::size_t>> open = std::make_shared<std::atomic<std::size_t>>(0);
     std::atomic<std::uint16_t> port = 0;
     asio::io_context control{1};  ///< of `wait`
+    std::mutex stopping;
 
     Task<> accept();
 };
@@ -145,6 +147,7 @@ void Wire::wait() {
 void Wire::stop(std::chrono::milliseconds drain) {
     auto& state = *state_;
     state.control.stop();
+    const std::lock_guard lock(state.stopping);  // two may want it; the second finds nothing left to do
     if (state.workers.empty()) return;
     asio::post(state.workers.front()->io, [&state] {
         error_code ignored;

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "shop.hpp"
+
+namespace nebis::http {
+namespace {
+
+class HttpCallers : public ShopTest {
+protected:
+    void SetUp() override {
+        ServerOptions options;
+        options.principal = [this](const Request& request) -> Result<std::optional<Principal>> {
+            const auto who = request.header("X-User");
+            if (!who) return who.error();
+            if (*who == nullptr) return std::optional<Principal>{};
+            if (**who == "barred" || (**who == "alice" && alice_barred))
+                return Error(ErrorKind::rejected_input, "you may not").with_code("forbidden");
+            if (**who == "nobody") return Error(ErrorKind::rejected_input, "who are you?");
+            if (**who == "thrower") throw std::runtime_error("secret");
+            if (**who == "waits") return Error(ErrorKind::unavailable, "the directory is away");
+            const auto at = (*who)->find('@');
+            return std::optional<Principal>(
+                Principal{(*who)->substr(0, at), at == std::string::npos ? "" : (*who)->substr(at + 1)});
+        };
+        serve_orders(by_header("createOrder"), std::move(options));
+    }
+    test::HttpReply as(const std::string& user, const std::string& body = "tea") {
+        return post("k", body, "/orders", {{"X-User", user}});
+    }
+    std::atomic<bool> alice_barred = false;
+};
+
+// C54, B027, I-17
+TEST_F(HttpCallers, C54_B027_I17_one_key_of_two_callers_is_two_records) {
+    EXPECT_EQ(as("alice").body, "order 1 [tea]");
+    EXPECT_EQ(as("bob").body, "order 2 [tea]");
+    EXPECT_EQ(as("bob@other").body, "order 3 [tea]");
+    EXPECT_EQ(as("carol", "coffee").status, 201);  // no mismatch: unrelated
+    EXPECT_TRUE(replayed(as("alice")));
+    EXPECT_TRUE(replayed(as("bob")));
+    EXPECT_EQ(runs, 4);
+}
+
+TEST_F(HttpCallers, C54_I13_authorization_comes_before_replay) {
+    EXPECT_EQ(as("alice").status, 201);
+    EXPECT_TRUE(replayed(as("alice")));
+    alice_barred = true;
+    EXPECT_EQ(as("alice").status, 403);
+    EXPECT_EQ(word(as("alice")), "forbidden");
+    EXPECT_EQ(as("alice").count("Idempotency-Replayed"), 0u);
+    EXPECT_EQ(runs, 1);
+}
+
+TEST_F(HttpCallers, faults_of_the_check_are_told_apart) {
+    EXPECT_EQ(as("nobody").status, 401);
+    EXPECT_EQ(word(as("nobody")), "unauthenticated");
+    EXPECT_EQ(as("barred").status, 403);
+    EXPECT_EQ(as("waits").status, 503);
+    EXPECT_EQ(as("waits").header("Retry-After"), "1");
+    EXPECT_EQ(as("thrower").status, 500);
+    EXPECT_EQ(as("thrower").body.find("secret"), std::string::npos);
+    EXPECT_EQ(runs, 0);
+}
+
+}  // namespace
+}  // namespace nebis::http
