@@ -58,18 +58,43 @@ std::optional<protocol::Event> Call::perform(const Action& action) {
     return std::nullopt;
 }
 
-/// Work of extension points, which may block: on the caller's thread, or on its executor.
-std::optional<protocol::Event> Call::elsewhere(std::function<Event()> work) {
+/// Work on its way to an executor. One that drops it unrun, at its end perhaps, must not leave a caller without an answer and a record
+/// without an end.
+struct Call::Posted {
+    Posted(std::shared_ptr<Call> of, Event::Kind how, std::function<Next()> what) : call(std::move(of)), ended(how), work(std::move(what)) {}
+    ~Posted() {
+        if (!call) return;
+        NEBIS_MARK("an executor dropped a task");
+        call->drive(call->never_run(ended));
+    }
+    void run() {
+        const auto self = std::exchange(call, nullptr);
+        if (const Next next = work()) self->drive(*next);
+    }
+
+    std::shared_ptr<Call> call;
+    const Event::Kind ended;
+    const std::function<Next()> work;
+};
+
+/// Handlers and extension points, which may block: on the caller's thread, or on its executor.
+std::optional<protocol::Event> Call::elsewhere(Event::Kind ended, std::function<Next()> work) {
     if (blocking()) return work();
-    const Event::Kind ended = action_.kind == Action::Kind::ask ? Event::Kind::resolved : Event::Kind::hooked;
+    auto task = std::make_shared<Posted>(shared_from_this(), ended, std::move(work));
     try {
-        options_.executor->post([self = shared_from_this(), work = std::move(work)] { self->drive(work()); });
+        options_.executor->post([task] { task->run(); });
     } catch (...) {
-        Event refused = failed(ended, Error(ErrorKind::overloaded, "the executor took no more work"));
-        refused.resolution = Resolution::Kind::dont_know;
-        return refused;
+        if (std::exchange(task->call, nullptr)) return never_run(ended);
     }
     return std::nullopt;
+}
+
+protocol::Event Call::never_run(Event::Kind ended) {
+    handler_ran_ = ended == Event::Kind::hooked && handler_ran_;
+    Event event = not_started(ended, "the executor took no more work");
+    event.report = AtomicReport::Kind::rolled_back;
+    event.resolution = Resolution::Kind::dont_know;
+    return event;
 }
 
 // ---- the gate --------------------------------------------------------------------------------------------------------
@@ -197,7 +222,14 @@ std::optional<protocol::Event> Call::begin(const Action& action) {
 }
 
 std::optional<protocol::Event> Call::begun(Result<BeginOutcome> outcome) {
-    if (!outcome) return failed(Event::Kind::begin_failed, std::move(outcome).error());
+    if (!outcome) {
+        const ErrorKind kind = outcome.error().kind();
+        Event event = failed(Event::Kind::begin_failed, std::move(outcome).error());
+        // `on-store-failure: allow` is for stores that are away, never for one that answers with damage.
+        const bool away = kind == ErrorKind::unavailable || kind == ErrorKind::overloaded || kind == ErrorKind::maybe_applied;
+        event.ambiguous = event.ambiguous || (operation_->rules.allow_unprotected && !away);
+        return event;
+    }
     if (outcome->kind == BeginOutcome::Kind::other_scheme) return begin_under_scheme(*outcome);
     Event event = this->event(Event::Kind::begun, !operation_->store->direct());
     event.begin = outcome->kind;
@@ -404,7 +436,8 @@ void Call::drop_timer() {
 std::optional<protocol::Event> Call::wait(const Action& action) {
     const Deadline until = deadline_of(action.until);
     // Only a waiting duplicate is interested in the store's changes; the pauses between tries just pass.
-    const bool for_change = waits_for_change_ = machine_.state_name() == "waiting";
+    const bool for_change = machine_.state_name() == "waiting";
+    waits_for_change_.store(for_change, std::memory_order_release);
     const std::uint32_t ticket = open_wait();
     const bool blocks = blocking();
     {
@@ -434,7 +467,7 @@ void Call::woken(std::uint32_t ticket) {
     if (!close_wait(ticket)) return;
     if (blocking()) return futex_wake(signal_);
     drop_timer();
-    if (waits_for_change_) operation_->metrics.waiting.sub();
+    if (waits_for_change_.load(std::memory_order_acquire)) operation_->metrics.waiting.sub();
     drive(event(Event::Kind::timer));
 }
 

@@ -68,7 +68,7 @@ void Call::replay(Answer& answer, RecordStatus status, Response response, std::u
 Answer Call::make_answer(const Action& action) {
     Answer answer = bare(Outcome::unavailable);
     answer.fencing_token = action.version;
-    answer.attempt = execution_.attempt.load(std::memory_order_relaxed);
+    answer.attempt = action.version != 0 || handler_ran_ ? execution_.attempt.load(std::memory_order_relaxed) : 0;
     answer.recorded = action.recorded;
     answer.unprotected = action.unprotected;
     const auto become = [&](Outcome outcome) {

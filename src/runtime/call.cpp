@@ -287,8 +287,8 @@ Answer Call::take_answer() {
 void Call::caller_left() {
     if (gone_.exchange(true, std::memory_order_acq_rel)) return;
     const auto self = shared_from_this();
-    leader_timed_out();                                             // if it waits for a leader
-    woken(signal_.load(std::memory_order_acquire));  // if the machine waits
+    leader_timed_out();  // if it waits for a leader
+    if (waits_for_change_.load(std::memory_order_acquire)) woken(signal_.load(std::memory_order_acquire));
 }
 
 }  // namespace nebis::runtime

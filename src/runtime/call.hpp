@@ -108,7 +108,9 @@ private:
 
     // ---- actions.cpp: what the machine asks for
     Next perform(const Action& action);
-    Next elsewhere(std::function<Event()> work);
+    struct Posted;
+    Next elsewhere(Event::Kind ended, std::function<Next()> work);
+    Event never_run(Event::Kind ended);
     Next enter(const Action& action);
     Next leave(const Action& action);
     Next begin(const Action& action);
@@ -148,7 +150,7 @@ private:
     Next hook(const Action& action);
     Next ask(const Action& action);
     Event call_handler();
-    Event not_started(const char* why);
+    Event not_started(Event::Kind ended, const char* why);
     Event handler_ended(std::optional<Response> response, std::exception_ptr failure);
     AtomicReport transact(const Action& action);
     Event atomic_ended(AtomicReport report);
@@ -203,7 +205,7 @@ private:
     std::string transaction_;  ///< `hooked`: the coordinator's id
     std::exception_ptr failure_;
     std::optional<Error> error_;
-    std::shared_ptr<Renewer::Lease> lease_;
+    std::optional<Renewer::Slot> lease_;
     std::uint64_t other_version_ = 0;  ///< of the attempt that is waited for
     RecordStatus ended_as_ = RecordStatus::processing;
     std::optional<RecordStatus> recorded_;
@@ -217,10 +219,10 @@ private:
     bool lent_ = false;     ///< a stuck driver may hold views of our parts
     bool too_large_ = false;
     bool told_gone_ = false;
-    bool waits_for_change_ = false;
     std::uint8_t rehashed_ = 0;
     observe::Would would_ = observe::Would::run;
     std::atomic<bool> gone_{false};
+    std::atomic<bool> waits_for_change_{false};  ///< the machine waits for another's attempt: the caller's leaving ends that
 
     // ---- waiting
     std::atomic<std::uint32_t> signal_{0};  ///< odd: a wait is open; what a blocking caller sleeps on

@@ -32,6 +32,8 @@ struct ExecutionState {
     /// Monotonic end of the lease, margin taken off. The greatest value means: no lease to lose (`claim: inside`, unprotected).
     std::atomic<Clock::rep> lease_end{std::numeric_limits<Clock::rep>::max()};
 
+    std::uint32_t lease_slot = 0;  ///< the renewer's own
+
     bool holds_lease() noexcept {
         if (lost_.load(std::memory_order_acquire)) return false;
         if (Clock::now().time_since_epoch().count() < lease_end.load(std::memory_order_acquire)) return true;

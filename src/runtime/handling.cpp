@@ -33,8 +33,8 @@ void Call::start_attempt(const Action& action) {
         const protocol::Millis end = machine_.lease_end();
         execution_.lease_end.store(Clock::time_point(milliseconds(end)).time_since_epoch().count(), std::memory_order_release);
         lease_ = services_->renewer.add(end - operation_->rules.lease + operation_->rules.margin, operation_->terms,
-                                        std::shared_ptr<ExecutionState>(shared_from_this(), &execution_), operation_->store,
-                                        operation_->gate);
+                                        std::shared_ptr<ExecutionState>(shared_from_this(), &execution_),
+                                        operation_->store.get(), operation_->gate.get());
         probe("after-begin");
     }
     // With `claim: inside` it isn't known yet whether there is anything to run: the insert tells (see transact).
@@ -44,7 +44,7 @@ void Call::start_attempt(const Action& action) {
 void Call::end_attempt() {
     if (!in_attempt_) return;
     in_attempt_ = false;
-    if (lease_) services_->renewer.remove(std::exchange(lease_, nullptr));
+    if (lease_) services_->renewer.remove(*std::exchange(lease_, std::nullopt));
     execution_.lease_end.store(0, std::memory_order_release);  // an Execution that outlives its call says that the lease is lost
     services_->attempts.fetch_sub(1, std::memory_order_relaxed);
     operation_->metrics.in_flight.sub();
@@ -54,21 +54,15 @@ void Call::end_attempt() {
 
 std::optional<protocol::Event> Call::run_handler(const Action& action) {
     start_attempt(action);
-    if (handler_->later()) return run_later();
-    if (blocking()) return call_handler();
-    try {
-        options_.executor->post([self = shared_from_this()] {
-            self->drive(came_too_late(self->execution_) ? self->not_started("the lease ended before the executor came to it")
-                                              : self->call_handler());
-        });
-    } catch (...) {
-        return not_started("the executor took no more work");
-    }
-    return std::nullopt;
+    const bool later = static_cast<bool>(handler_->later());
+    return elsewhere(Event::Kind::handled, [this, later]() -> Next {
+        if (!blocking() && came_too_late(execution_)) return not_started(Event::Kind::handled, "the lease ended before the executor came to it");
+        return later ? run_later() : Next(call_handler());
+    });
 }
 
-protocol::Event Call::not_started(const char* why) {
-    Event event = failed(Event::Kind::handled, Error(ErrorKind::overloaded, why));
+protocol::Event Call::not_started(Event::Kind ended, const char* why) {
+    Event event = failed(ended, Error(ErrorKind::overloaded, why));
     event.not_started = true;
     return event;
 }
@@ -84,7 +78,8 @@ protocol::Event Call::call_handler() {
     try {
         response = handler_->blocking()(*request_, execution);
     } catch (const abi::__forced_unwind&) {
-        throw;  // the thread is being cancelled: the record is left to its lease
+        end_attempt();  // the thread is being cancelled: the record is left to its lease
+        throw;
     } catch (...) {
         failure = std::current_exception();
     }
@@ -96,30 +91,15 @@ std::optional<protocol::Event> Call::run_later() {
     handler_ran_ = true;
     handler_started_ = Clock::now();
     const bool blocks = blocking();
-    const std::uint32_t ticket = open_wait();
-    auto run = [self = shared_from_this(), blocks] {
-        if (!blocks && came_too_late(self->execution_)) {
-            self->handler_ran_ = false;
-            return self->drive(self->not_started("the lease ended before the executor came to it"));
-        }
-        auto state = std::make_shared<CompletionState>(self);
-        try {
-            self->handler_->later()(*self->request_, self->execution(), Completion(state));
-        } catch (...) {
-            state->end(std::nullopt, std::current_exception());
-        }
-    };
-    if (!blocks) {
-        try {
-            options_.executor->post(std::move(run));
-        } catch (...) {
-            close_wait(ticket);
-            handler_ran_ = false;
-            return not_started("the executor took no more work");
-        }
-        return std::nullopt;
+    const std::uint32_t ticket = blocks ? open_wait() : 0;
+    auto state = std::make_shared<CompletionState>(shared_from_this());
+    try {
+        handler_->later()(*request_, execution(), Completion(state));
+    } catch (...) {
+        state->end(std::nullopt, std::current_exception());
     }
-    run();
+    state.reset();
+    if (!blocks) return std::nullopt;
     while (signal_.load(std::memory_order_acquire) == ticket) futex_wait(signal_, ticket, Clock::now() + std::chrono::hours(1));
     return handler_ended(std::move(later_response_), std::move(later_failure_));
 }
@@ -191,16 +171,7 @@ const Response* Call::kept_response() const { return too_large_ ? &tombstone_ : 
 
 std::optional<protocol::Event> Call::run_atomic(const Action& action) {
     start_attempt(action);
-    if (blocking()) return atomic_ended(transact(action));
-    try {
-        options_.executor->post([self = shared_from_this(), action] { self->drive(self->atomic_ended(self->transact(action))); });
-    } catch (...) {
-        Event event = failed(Event::Kind::atomic_ended, Error(ErrorKind::overloaded, "the executor took no more work"));
-        event.report = AtomicReport::Kind::rolled_back;
-        event.not_started = true;
-        return event;
-    }
-    return std::nullopt;
+    return elsewhere(Event::Kind::atomic_ended, [this, action]() -> Next { return atomic_ended(transact(action)); });
 }
 
 AtomicReport Call::transact(const Action& action) {
@@ -235,6 +206,7 @@ AtomicReport Call::transact(const Action& action) {
             },
             deadline);
     } catch (const abi::__forced_unwind&) {
+        end_attempt();
         throw;
     } catch (...) {
         AtomicReport report;  // a runner throws nothing; one that does has told nothing about its commit
@@ -307,7 +279,7 @@ protocol::Event Call::atomic_unprotected() {
             [[fallthrough]];
         default:
             handler_ran_ = false;
-            event = not_started("the handler's transaction could not be made");
+            event = not_started(Event::Kind::handled, "the handler's transaction could not be made");
             if (report.error) error_ = std::move(report.error);
             return event;
     }
@@ -321,7 +293,7 @@ protocol::Event Call::atomic_unprotected() {
 /// `hooked`: the coordinator's id goes into the row before anything else, the response before the commit.
 std::optional<protocol::Event> Call::hook(const Action& action) {
     start_attempt(action);
-    return elsewhere([this, kind = action.kind] {
+    return elsewhere(Event::Kind::hooked, [this, kind = action.kind]() -> Next {
         TransactionHooks& hooks = *operation_->settings.transaction_hooks.object;
         Event event = this->event(Event::Kind::hooked);
         try {
@@ -350,7 +322,7 @@ std::optional<protocol::Event> Call::hook(const Action& action) {
 }
 
 std::optional<protocol::Event> Call::ask(const Action& action) {
-    return elsewhere([this, until = action.until] {
+    return elsewhere(Event::Kind::resolved, [this, until = action.until]() -> Next {
         Event event = this->event(Event::Kind::resolved);
         event.resolution = Resolution::Kind::dont_know;
         try {

@@ -25,7 +25,10 @@ constexpr auto retry_step = milliseconds(100);
 /// One batch of renewals under way. Shared with the workers, which may answer after the round has been given up.
 struct Renewer::Round : JobSink, std::enable_shared_from_this<Renewer::Round> {
     struct Row {
-        std::shared_ptr<Lease> lease;
+        Slot slot = 0;
+        std::shared_ptr<ExecutionState> execution;
+        StoreLine* store = nullptr;
+        GateLine* gate = nullptr;
         std::int64_t asked = 0;
         std::optional<Result<RenewOutcome>> outcome;
     };
@@ -46,42 +49,40 @@ struct Renewer::Round : JobSink, std::enable_shared_from_this<Renewer::Round> {
     }
 };
 
-std::shared_ptr<Renewer::Lease> Renewer::add(std::int64_t sent, const LeaseBook::Terms& terms, std::shared_ptr<ExecutionState> execution,
-                                             std::shared_ptr<StoreLine> store, std::shared_ptr<GateLine> gate) {
-    auto lease = std::make_shared<Lease>();
-    lease->execution = std::move(execution);
-    lease->store = std::move(store);
-    lease->gate = std::move(gate);
+Renewer::Slot Renewer::add(std::int64_t sent, const LeaseBook::Terms& terms, std::shared_ptr<ExecutionState> execution, StoreLine* store,
+                           GateLine* gate) {
     const std::lock_guard lock(mutex_);
-    lease->slot = book_.add(sent, terms, lease.get());
-    if (lease->slot >= leases_.size()) leases_.resize(lease->slot + 1);
-    leases_[lease->slot] = lease;
-    if (!background_ || stopping_) return lease;
+    const Slot slot = book_.add(sent, terms, execution.get());
+    if (slot >= leases_.size()) leases_.resize(slot + 1);
+    execution->lease_slot = slot;
+    leases_[slot] = Lease{std::move(execution), store, gate, false, false};
+    if (!background_ || stopping_) return slot;
     const std::int64_t due = sent + std::max<std::int64_t>(1, std::min(terms.interval, terms.lease / 3));
     added_due_ = std::min(added_due_, due);
     if (!thread_.joinable()) thread_ = std::thread([this] { loop(); });
     else if (due < wakes_at_) changed_.notify_one();
-    return lease;
+    return slot;
 }
 
-void Renewer::remove(const std::shared_ptr<Lease>& lease) {
+void Renewer::remove(Slot slot) {
+    std::shared_ptr<ExecutionState> dropped;  // perhaps the last handle of its call: let go without the mutex
     const std::lock_guard lock(mutex_);
-    lease->removed = true;
-    if (lease->in_flight) return;  // its slot must not be given to another while an answer for it may come
-    book_.remove(lease->slot);
-    leases_[lease->slot].reset();
+    leases_[slot].removed = true;
+    if (leases_[slot].in_flight) return;
+    dropped = std::move(leases_[slot].execution);
+    book_.remove(slot);
 }
 
 void Renewer::ended(std::int64_t now) {
     std::vector<void*> over;
-    std::vector<std::shared_ptr<Lease>> leases;
+    std::vector<std::shared_ptr<ExecutionState>> executions;
     {
         const std::lock_guard lock(mutex_);
         book_.collect_ended(now, over);
-        for (void* tag : over) leases.push_back(leases_[static_cast<Lease*>(tag)->slot]);
+        for (void* tag : over) executions.push_back(leases_[static_cast<ExecutionState*>(tag)->lease_slot].execution);
     }
-    for (const auto& lease : leases) {
-        lease->execution->lose();
+    for (const auto& execution : executions) {
+        execution->lose();
         metrics_.renewals[observe::Renewal::lost].add();
     }
 }
@@ -96,9 +97,9 @@ Renewer::Clock::time_point Renewer::tick() {
         std::vector<LeaseBook::Due> due;
         book_.collect_due(now, due);
         for (const LeaseBook::Due& one : due) {
-            auto& lease = leases_[one.slot];
-            lease->in_flight = true;
-            round->rows.push_back({lease, one.lease, std::nullopt});
+            Lease& lease = leases_[one.slot];
+            lease.in_flight = true;
+            round->rows.push_back({one.slot, lease.execution, lease.store, lease.gate, one.lease, std::nullopt});
         }
     }
     if (!round->rows.empty()) {
@@ -106,24 +107,24 @@ Renewer::Clock::time_point Renewer::tick() {
         for (const Round::Row& row : round->rows) patience = std::min(patience, row.asked / 3);
         const auto reply_wait = milliseconds(std::max(patience, shortest_reply_wait));
         for (const Round::Row& row : round->rows) {
-            const ExecutionState& execution = *row.lease->execution;
+            const ExecutionState& execution = *row.execution;
             RenewRequest request;
             request.trace_id = execution.trace_id;
             request.version = execution.version.load(std::memory_order_acquire);
             request.owner = execution.owner;
             request.lease_millis = row.asked;
-            auto job = std::make_shared<StoreJob>(request, started + reply_wait, row.lease->execution);
+            auto job = std::make_shared<StoreJob>(request, started + reply_wait, row.execution);
             job->sink = round;
             round->jobs.push_back(std::move(job));
         }
         round->open = round->jobs.size();
         for (std::size_t i = 0; i < round->jobs.size(); ++i) {
-            const auto& lease = round->rows[i].lease;
-            lease->store->submit(std::static_pointer_cast<StoreJob>(round->jobs[i]));
-            if (!lease->gate) continue;
-            const LockRenewRequest request{lease->execution->trace_id, lease->execution->owner, round->rows[i].asked};
-            if (lease->gate->direct()) (void)lease->gate->renew(request, started + reply_wait);
-            else lease->gate->submit(std::make_shared<GateJob>(request, started + reply_wait, lease->execution));
+            const Round::Row& row = round->rows[i];
+            row.store->submit(std::static_pointer_cast<StoreJob>(round->jobs[i]));
+            if (!row.gate) continue;
+            const LockRenewRequest request{row.execution->trace_id, row.execution->owner, row.asked};
+            if (row.gate->direct()) (void)row.gate->renew(request, started + reply_wait);
+            else row.gate->submit(std::make_shared<GateJob>(request, started + reply_wait, row.execution));
         }
         std::vector<Round::Row> rows;
         {
@@ -138,27 +139,28 @@ Renewer::Clock::time_point Renewer::tick() {
             const auto kind = answered ? (*row.outcome)->kind : RenewOutcome::Kind::locked;
             {
                 const std::lock_guard lock(mutex_);
-                row.lease->in_flight = false;
-                if (row.lease->removed) {
-                    book_.remove(row.lease->slot);
-                    leases_[row.lease->slot].reset();
+                Lease& lease = leases_[row.slot];
+                lease.in_flight = false;
+                if (lease.removed) {
+                    lease.execution.reset();  // the round holds it still
+                    book_.remove(row.slot);
                     continue;
                 }
                 if (!answered) {
-                    book_.failed(row.lease->slot);
+                    book_.failed(row.slot);
                     metrics_.renewals[observe::Renewal::failed].add();
                     trouble = true;
                     continue;
                 }
                 if (kind == RenewOutcome::Kind::lost) {
-                    book_.lost(row.lease->slot);
+                    book_.lost(row.slot);
                 } else {
                     // A locked row is somebody alive, and only its owner's own transaction locks it: it counts as renewed.
-                    const std::int64_t end = book_.renewed(row.lease->slot, now, row.asked);
-                    row.lease->execution->prolong(Clock::time_point(milliseconds(end)));
+                    const std::int64_t end = book_.renewed(row.slot, now, row.asked);
+                    row.execution->prolong(Clock::time_point(milliseconds(end)));
                 }
             }
-            if (kind == RenewOutcome::Kind::lost) row.lease->execution->lose();
+            if (kind == RenewOutcome::Kind::lost) row.execution->lose();
             metrics_.renewals[kind == RenewOutcome::Kind::lost      ? observe::Renewal::lost
                               : kind == RenewOutcome::Kind::renewed ? observe::Renewal::renewed
                                                                     : observe::Renewal::locked]

@@ -24,22 +24,14 @@ class Renewer {
 public:
     using Clock = std::chrono::steady_clock;
 
-    /// One lease in the book. Made by `add`, ended by `remove`.
-    struct Lease {
-        std::shared_ptr<ExecutionState> execution;
-        std::shared_ptr<StoreLine> store;
-        std::shared_ptr<GateLine> gate;
-        protocol::LeaseBook::Slot slot = 0;
-        bool in_flight = false;
-        bool removed = false;
-    };
+    using Slot = protocol::LeaseBook::Slot;
 
     explicit Renewer(observe::InstanceMetrics& metrics) : metrics_(metrics) {}
     ~Renewer() { stop(); }
 
-    std::shared_ptr<Lease> add(std::int64_t sent, const protocol::LeaseBook::Terms& terms, std::shared_ptr<ExecutionState> execution,
-                               std::shared_ptr<StoreLine> store, std::shared_ptr<GateLine> gate);
-    void remove(const std::shared_ptr<Lease>& lease);
+    /// `execution` keeps alive what `store` and `gate` (null: none) belong to.
+    Slot add(std::int64_t sent, const protocol::LeaseBook::Terms& terms, std::shared_ptr<ExecutionState> execution, StoreLine* store, GateLine* gate);
+    void remove(Slot slot);
 
     /// Renews what is due, waiting for the answers a bounded time. Returns when it wants to be called again.
     Clock::time_point tick();
@@ -48,6 +40,13 @@ public:
     void stop();
 
 private:
+    struct Lease {
+        std::shared_ptr<ExecutionState> execution;
+        StoreLine* store = nullptr;
+        GateLine* gate = nullptr;
+        bool in_flight = false;
+        bool removed = false;  ///< its slot is kept until the answer under way has come
+    };
     struct Round;
     void loop();
     void ended(std::int64_t now);
@@ -56,7 +55,7 @@ private:
     std::mutex mutex_;
     std::condition_variable changed_;
     protocol::LeaseBook book_;
-    std::vector<std::shared_ptr<Lease>> leases_;  // by slot
+    std::vector<Lease> leases_;  // by slot
     std::int64_t wakes_at_ = protocol::LeaseBook::none;
     std::int64_t added_due_ = protocol::LeaseBook::none;  // earliest of those added since the last tick began
     bool background_ = false;

@@ -137,7 +137,7 @@ inline void lapse_row(RowHead& row, const StoreTime& now) noexcept {
 /// Finishing ends the lease, so that an asker of an UNKNOWN row need not wait for the rest of it; PROCESSING over PROCESSING keeps it.
 inline void finish_row(RowHead& row, const FinishRequest& request, const StoreTime& now) noexcept {
     row.status = request.status;
-    if (request.status != RecordStatus::processing) row.lease_expire_time = std::min(row.lease_expire_time, now.millis);
+    if (request.status != RecordStatus::processing) row.lease_expire_time = now.millis;
     row.expire_time = std::max(now.millis + request.retention_millis, row.lease_expire_time);
     row.update_time = now.millis;
     if (request.new_owner) row.owner = *request.new_owner;

@@ -18,8 +18,12 @@ template <class Part, class Session>
 class SessionPool {
 public:
     explicit SessionPool(std::shared_ptr<Part> part) : part_(std::move(part)) {}
+    ~SessionPool() { delete warm_.load(std::memory_order_acquire); }
+    SessionPool(const SessionPool&) = delete;
+    SessionPool& operator=(const SessionPool&) = delete;
 
     Result<std::unique_ptr<Session>> take(Deadline deadline) {
+        if (Session* const warm = warm_.exchange(nullptr, std::memory_order_acquire)) return std::unique_ptr<Session>(warm);
         {
             const std::lock_guard lock(mutex_);
             if (!idle_.empty()) {
@@ -32,18 +36,18 @@ public:
     }
 
     void give_back(std::unique_ptr<Session> session) {
+        Session* none = nullptr;
+        if (warm_.compare_exchange_strong(none, session.get(), std::memory_order_release, std::memory_order_relaxed)) {
+            (void)session.release();
+            return;
+        }
         const std::lock_guard lock(mutex_);
         idle_.push_back(std::move(session));
     }
 
-    void clear() {
-        std::vector<std::unique_ptr<Session>> closing;
-        const std::lock_guard lock(mutex_);
-        closing.swap(idle_);
-    }
-
 private:
     const std::shared_ptr<Part> part_;
+    std::atomic<Session*> warm_{nullptr};  ///< the one used last, had without the mutex
     std::mutex mutex_;
     std::vector<std::unique_ptr<Session>> idle_;
 };

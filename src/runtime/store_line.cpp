@@ -73,7 +73,7 @@ public:
     void overdue() noexcept override {
         if (const auto line = line_.lock()) {
             const Error why(ErrorKind::unavailable, "the driver keeps no deadline");
-            line->judge(false, &why);
+            line->judge(false, false, &why);
         }
     }
 
@@ -131,14 +131,15 @@ std::optional<Error> StoreLine::admit() {
                  "calls are let through again as soon as it answers (breaker.open-millis)");
 }
 
-void StoreLine::judge(bool ok, const Error* why) {
+void StoreLine::judge(bool ok, bool wrote, const Error* why) {
     if (!ok) {
         troubled_.store(true, std::memory_order_release);
         if (breaker_.failed(Clock::now())) watch_.away(why);
         return;
     }
-    // Owners could not renew meanwhile: they get one lease before anybody counts them as dead.
-    if (troubled_.load(std::memory_order_acquire) && troubled_.exchange(false))
+    // Owners could not renew meanwhile: they get one lease before anybody counts them as dead. Only a write proves that they can again:
+    // a store may answer reads while it takes no writes.
+    if (wrote && troubled_.load(std::memory_order_acquire) && troubled_.exchange(false))
         calm_since_.store(Clock::now().time_since_epoch().count(), std::memory_order_release);
     if (breaker_.succeeded()) watch_.back();
 }
@@ -160,7 +161,7 @@ Result<Outcome> StoreLine::directly(observe::StoreOp op, const Request& request,
     const bool bad = !out && ill(out.error());
     if (out) clock_.heard(out->now, now);
     watch_.called(op, 1, {}, out ? nullptr : &out.error());
-    if (bad || troubled_.load(std::memory_order_relaxed)) judge(!bad, bad ? &out.error() : nullptr);
+    if (bad || troubled_.load(std::memory_order_relaxed)) judge(!bad, op != observe::StoreOp::find, bad ? &out.error() : nullptr);
     if (!bad) sessions_.give_back(*std::move(session));
     return out;
 }
@@ -194,7 +195,8 @@ std::optional<Error> StoreLine::run(const std::shared_ptr<StoreJob>& job) {
 }
 
 void StoreLine::submit(const std::shared_ptr<StoreJob>& job) {
-    if (auto refused = admit()) {
+    // Renewals come at their own slow pace and are the first that must get through: they pass an open breaker, and close it.
+    if (auto refused = job->kind() == StoreJob::renews ? std::nullopt : admit()) {
         std::exchange(job->sink, nullptr)->job_done(job, std::move(refused));
         return;
     }
@@ -225,7 +227,7 @@ void StoreLine::carry(std::span<Job* const> batch) noexcept {
 
     auto session = sessions_.take(std::min(deadline, Clock::now() + options_.session_wait));
     if (!session) {
-        judge(false, &session.error());
+        judge(false, false, &session.error());
         for (Job* job : batch) job->fail(session.error());
         return;
     }
@@ -296,7 +298,7 @@ void StoreLine::carry(std::span<Job* const> batch) noexcept {
     for (Job* job : of_kind(StoreJob::others))
         well = std::get<StoreJob::Other>(static_cast<StoreJob*>(job)->in)(&with, nullptr, job->deadline()) && well;
     if (!well && !why) why = Error(ErrorKind::unavailable, "store '" + options_.data_source + "' failed");
-    judge(well && (failed == 0 || failed < rows), why ? &*why : nullptr);
+    judge(well && (failed == 0 || failed < rows), find_jobs.empty(), why ? &*why : nullptr);
     if (failed == 0 && well) sessions_.give_back(*std::move(session));
 }
 

@@ -94,7 +94,7 @@ private:
     template <class Outcome, class Request, class Call>
     Result<Outcome> directly(observe::StoreOp op, const Request& request, Deadline deadline, Clock::time_point now, Call call);
     std::optional<Error> admit();
-    void judge(bool ok, const Error* why);
+    void judge(bool ok, bool wrote, const Error* why);
     void carry(std::span<Job* const> batch) noexcept;
 
     const std::shared_ptr<Store> store_;
