@@ -202,8 +202,12 @@ private:
         done,
     };
 
+    /// A waiting duplicate looks at least this long apart; the runtime's change notification comes before it.
+    static constexpr Millis shortest_wait = 20;
+
     // One step each; the event's handling by state is in `on`.
     Action enter(Millis now);
+    Action entered(const Event& event);
     Action begin(Millis now);
     Action send_begin(Millis now);
     Action begun(const Event& event);
@@ -216,6 +220,9 @@ private:
     Action atomic_ended(const Event& event);
     Action disprove(Millis now);
     Action disproved(const Event& event);
+    Action inside_disproved(const Event& event);
+    Action disprove_again(Millis now);
+    bool record_may_be_gone(Millis now) const noexcept;
     Action finish(Millis now, RecordStatus status, Verdict then);
     Action send_finish(Millis now);
     Action finish_ended(const Event& event);
@@ -224,6 +231,8 @@ private:
     Action gave_back(const Event& event);
     Action orphan(const Event& event);
     Action unknown_row(Millis now, std::uint64_t version);
+    Action reserved(const Event& event);
+    Action resolved(const Event& event);
     Action settled(const Event& event);
     Action held(const Event& event);
     Action in_progress(Millis now, Millis remaining);
@@ -236,7 +245,8 @@ private:
     Action find(State next, Millis now);
     Action wait(State next, Millis until);
     Action back_off(State next, Millis now);
-    [[noreturn]] void unexpected(const Event& event) const;
+    static std::uint32_t expected(State state) noexcept;
+    [[noreturn]] void unexpected(const Event& event) const noexcept;
 
     const Rules* rules_;
     State state_ = State::idle;
