@@ -125,7 +125,8 @@ std::string_view World::end_violation(const Config& config) const {
             return "I11: UNKNOWN, although nothing befell the attempt";
     }
     if (row.exists && row.status == RecordStatus::processing) return "I10: PROCESSING for ever";
-    if (config.rules.mode == Mode::hooked && row.exists && row.owner >= 0) {
+    if (config.rules.mode == Mode::hooked && row.exists &&
+        row.owner >= 0) {  // else an asker settled it, by the decision
         const bool committed = requests_[row.owner].coordinated == Request::Coordinated::committed;
         if (row.status == RecordStatus::unknown) return "hooked: the coordinator's decision was never recorded";
         if (committed != (row.status == RecordStatus::success)) return "hooked: the record contradicts the coordinator";

@@ -108,6 +108,8 @@ std::vector<Task> sound_tasks(bool share) {
     large(base("hooked: time, kill, lost messages", hooked, 2, {.ticks = 3, .lost = 1, .kill = 1}));
     small(base("hooked: lost messages, failures", hooked, 2, {.lost = 1, .fail = 1, .reject = 1}));
     large(base("hooked: 2 lost messages", hooked, 2, {.ticks = 1, .lost = 2}));
+    small(asking(base("hooked: duplicates ask the coordinator", hooked, 2, {.ticks = 2, .kill = 1})));
+    large(asking(base("hooked: they ask, lost messages, kill", hooked, 2, {.ticks = 2, .lost = 1, .kill = 1})));
     // More of everything at once.
     large(base("more: hold, 3 requests, time, kill, recovery", execute, 3, {.ticks = 2, .kill = 1, .recover = 1}));
     large(base("more: hold, 2 kills, doubt", execute, 2, {.ticks = 3, .kill = 2, .recover = 1, .doubt = 1}));

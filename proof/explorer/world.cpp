@@ -96,14 +96,8 @@ void World::request_move(const Config& config, const Move& move) {
             if (request.machine.version() > barred_) land_effect(config, who);
             return;
         case Kind::resolver_knows: {
-            // The truth as the business data show it; "did not happen" only after settling by insert.
-            const bool happened = effects_[store_.row.generation] > 0;
-            if (!happened && config.flaw != Flaw::settles_without_proof)
-                barred_ = std::max(barred_, static_cast<std::uint8_t>(store_.row.version));
             request.phase = Phase::replied;
-            request.reply = {.kind = Event::Kind::resolved,
-                             .outcome = static_cast<std::uint8_t>(happened ? Resolution::Kind::happened
-                                                                           : Resolution::Kind::did_not_happen)};
+            request.reply = {.kind = Event::Kind::resolved, .outcome = static_cast<std::uint8_t>(look(config))};
             request.asked = {};
             return;
         }
@@ -139,6 +133,24 @@ void World::request_move(const Config& config, const Move& move) {
             return;
         default: return;
     }
+}
+
+/// The truth about the row, as the coordinator or the business data show it; "did not happen" only after settling by
+/// insert.
+Resolution::Kind World::look(const Config& config) {
+    const Row& row = store_.row;
+    if (config.rules.mode == Mode::hooked) {
+        if (!row.exists || row.owner < 0) return Resolution::Kind::dont_know;
+        if (!row.reference) return Resolution::Kind::did_not_happen;
+        switch (requests_[row.owner].coordinated) {
+            case Request::Coordinated::committed: return Resolution::Kind::happened;
+            case Request::Coordinated::open: return Resolution::Kind::dont_know;
+            default: return Resolution::Kind::did_not_happen;
+        }
+    }
+    if (effects_[row.generation] > 0) return Resolution::Kind::happened;
+    if (config.flaw != Flaw::settles_without_proof) barred_ = std::max(barred_, row.version);
+    return Resolution::Kind::did_not_happen;
 }
 
 void World::transaction_move(const Config& config, const Move& move) {

@@ -228,6 +228,7 @@ private:
     void land_effect(const Config& config, int who);
     void handler_ends(const Config& config, int who, RecordStatus result, bool not_started = false);
     void transaction_ends(const Config& config, int who, AtomicReport::Kind kind, RecordStatus status);
+    Resolution::Kind look(const Config& config);
     void commit(const Config& config, int who);
     void recover(const Config& config);
     void kill(const Config& config, int instance);
