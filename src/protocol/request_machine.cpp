@@ -12,8 +12,8 @@ namespace {
 
 }  // namespace
 void RequestMachine::unexpected(const Event& event) const noexcept {
-    // A driver that feeds an impossible event has lost track of a claim; going on could run a handler twice. What is thrown
-    // can't leave a noexcept function, so the process ends and its terminate handler prints the words.
+    // A driver that feeds an impossible event has lost track of a claim; going on could run a handler twice. What is
+    // thrown can't leave a noexcept function, so the process ends and its terminate handler prints the words.
     broken("protocol invariant broken: event " + std::to_string(static_cast<int>(event.kind)) + " in state " +
            std::string(state_name()));
 }
