@@ -116,7 +116,7 @@ struct BeginOutcome {
         late,          ///< `not_after` had passed; nothing changed
     };
     Kind kind = Kind::late;
-    std::uint64_t version = 0;
+    std::uint64_t version = 0;  ///< acquired: the new one; else the found row's (a holder that is us goes on with it)
     std::uint32_t attempts = 0;
     Owner owner;                        ///< in_progress: the holder
     std::int64_t remaining_millis = 0;  ///< in_progress: rest of the holder's lease, ≥ 0; 0 when over or not known
