@@ -4,6 +4,8 @@
 #include "nebis/engine.hpp"
 
 #include <cstdint>
+#include <mutex>
+#include <optional>
 #include <string>
 
 /// The work that all cases share: one request body, one answer, keys that are never used twice.
@@ -18,7 +20,7 @@ const Response& order_answer();
 /// Keys as clients make them: 36 characters, random, no two alike.
 class Keys {
 public:
-    explicit Keys(std::uint64_t seed) : state_(seed * 0x9E3779B97F4A7C15u) {}
+    explicit Keys(std::uint64_t seed) : state_(seed << 40) {}  // far apart: no generator meets the next one
     /// Writes the next key over `key`.
     void next(std::string& key);
     std::string next() {
@@ -45,5 +47,22 @@ Policy order_policy();
 
 /// A case that isn't answered as it must be measures nothing.
 void expect(const Answer& answer, Outcome outcome);
+
+/// Looks at answers on many threads; the first wrong one counts.
+class Watch {
+public:
+    explicit Watch(Outcome outcome) : outcome_(outcome) {}
+    void look(const Answer& answer) {
+        if (answer.outcome != outcome_ || !answer.recorded) note(answer);
+    }
+    /// On the measuring thread, after the run. **Errors**: gives up when an answer was wrong.
+    void check();
+
+private:
+    void note(const Answer& answer);
+    const Outcome outcome_;
+    std::mutex mutex_;
+    std::optional<Answer> wrong_;
+};
 
 }  // namespace nebis::bench
