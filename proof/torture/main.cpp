@@ -3,12 +3,14 @@
 #include "checker.hpp"
 #include "evidence.hpp"
 #include "load.hpp"
+#include "pulse.hpp"
 #include "straw_man.hpp"
 
 #include <CLI/CLI.hpp>
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <fstream>
 #include <iostream>
 #include <optional>
@@ -96,7 +98,9 @@ private:
     bool judge() {
         proof::History history = load_.take(forget_after);
         evidence_->complete(history, forget_after);
-        const proof::Circumstances circumstances{chaos_.faults(), true, true};
+        proof::Circumstances circumstances{chaos_.faults(), true, true};
+        const auto stalls = pulse_.faults();
+        circumstances.faults.insert(circumstances.faults.end(), stalls.begin(), stalls.end());
         proof::Verdict verdict;
         for (const auto& [key, of_key] : history) verdict.add(of_key, circumstances);
         doubled_ += verdict.doubled;
@@ -118,8 +122,9 @@ private:
         std::cout << '\n';
         for (std::size_t i = 0; i < verdict.violations.size() && i < 20; ++i) {
             const auto& violation = verdict.violations[i];
-            std::cout << "I" << violation.invariant << " broken, key " << violation.key << ": " << violation.what
-                      << '\n';
+            std::string what = violation.what.substr(0, 300);
+            std::replace(what.begin(), what.end(), '\n', ' ');
+            std::cout << "I" << violation.invariant << " broken, key " << violation.key << ": " << what << '\n';
         }
         std::cout << verdict.violations.size() << " violations; seed " << options_.seed << "; histories in " << file
                   << ", logs and database beside it" << std::endl;
@@ -148,6 +153,8 @@ private:
 
     Options options_;
     shop::TemporaryFolder folder_{"nebis-torture"};
+    Pulse pulse_{folder_ / "pulse", std::chrono::milliseconds(options_.lease_millis / 3),
+                 std::chrono::milliseconds(options_.lease_millis) + 2s};
     HttpTarget target_;
     Load load_;
     Chaos chaos_;
