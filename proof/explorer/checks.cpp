@@ -23,7 +23,7 @@ void World::check_answer(const Config& config, int who, const Action& action) {
         case Verdict::none: blame("an answer without a verdict"); return;
         case Verdict::fresh:
             if (!request.ran) blame("a fresh answer without a handler");
-            status = action.verdict == Verdict::fresh ? action.status : RecordStatus::success;
+            status = action.status;
             if (status == RecordStatus::fail && !request.unprotected) {
                 request.told_nothing = true;
                 if (request.acted) blame("I9: \"not executed\" was answered after the effect");

@@ -159,43 +159,47 @@ std::vector<ArticleTask> article_tasks() {
 
 std::vector<Task> broken_tasks() {
     std::vector<Task> tasks;
-    const auto add = [&](Flaw flaw, std::string_view why, Config config) {
+    const auto add = [&](Flaw flaw, std::string_view name, std::string_view charge, Config config) {
         config.flaw = flaw;
-        config.name = why;
-        tasks.push_back({config, true, why});
+        config.name = name;
+        tasks.push_back({config, true, charge});
     };
     const Mode execute = Mode::execute, atomic = Mode::atomic;
     const Budget slow{.ticks = 3, .recover = 1};
-    add(Flaw::finish_forgets_version, "broken: finish without version and owner",
+    add(Flaw::finish_forgets_version, "broken: finish without version and owner", "I7",
         retrying(base("", execute, 2, {.ticks = 3, .fail = 1})));
-    add(Flaw::takes_over_in_hold, "broken: hold takes an ended lease over", base("", execute, 2, slow));
-    add(Flaw::recovery_sets_fail, "broken: recovery sets FAIL", base("", execute, 2, slow));
-    add(Flaw::leave_forgets_owner, "broken: leave writes the cache without the lock",
+    add(Flaw::takes_over_in_hold, "broken: hold takes an ended lease over", "I1", base("", execute, 2, slow));
+    add(Flaw::recovery_sets_fail, "broken: recovery sets FAIL", "I1", base("", execute, 2, slow));
+    add(Flaw::leave_forgets_owner, "broken: leave writes the cache without the lock", "Z34",
         base("", execute, 2, {.purge = 1}));
-    add(Flaw::purges_without_lock, "broken: purge without taking the lock", base("", execute, 3, {.purge = 1}));
-    add(Flaw::keeps_the_claim, "broken: no give-back", base("", execute, 2, {.abandon = 1}));
-    add(Flaw::forgets_not_after, "broken: a late begin still counts", base("", execute, 1, {.ticks = 3, .lost = 2}));
-    add(Flaw::forgets_own_insert, "broken: own insert taken for somebody else's", base("", execute, 1, {.lost = 1}));
-    add(Flaw::starts_without_lease, "broken: handler starts without looking at the lease",
+    add(Flaw::purges_without_lock, "broken: purge without taking the lock", "Z34", base("", execute, 3, {.purge = 1}));
+    add(Flaw::keeps_the_claim, "broken: no give-back", "a claim stays behind", base("", execute, 2, {.abandon = 1}));
+    add(Flaw::forgets_not_after, "broken: a late begin still counts", "a claim stays behind",
+        base("", execute, 1, {.ticks = 3, .lost = 2}));
+    add(Flaw::forgets_own_insert, "broken: own insert taken for somebody else's", "a claim stays behind",
+        base("", execute, 1, {.lost = 1}));
+    add(Flaw::starts_without_lease, "broken: handler starts without looking at the lease", "I8",
         base("", execute, 2, {.ticks = 3}));
-    add(Flaw::prefers_own_answer, "broken: own answer instead of the row's",
+    add(Flaw::prefers_own_answer, "broken: own answer instead of the row's", "I3",
         base("", execute, 2, {.ticks = 3, .recover = 1, .settle = 1}));
-    add(Flaw::forgets_version_at_delete, "broken: versions begin again after a delete",
+    add(Flaw::forgets_version_at_delete, "broken: versions begin again after a delete", "I5",
         base("", execute, 2, {.purge = 1}));
-    add(Flaw::retakes_fail_blindly, "broken: FAIL taken over by another payload",
+    add(Flaw::retakes_fail_blindly, "broken: FAIL taken over by another payload", "I12",
         with(base("", execute, 2, {.fail = 1}), [](Config& c) { c.others = 1; }));
-    add(Flaw::cache_ignores_hash, "broken: cache without request hash",
+    add(Flaw::cache_ignores_hash, "broken: cache without request hash", "I12",
         with(base("", execute, 2, {}), [](Config& c) { c.others = 1; }));
-    add(Flaw::caches_failures, "broken: FAIL is cached", base("", execute, 2, {.fail = 1}));
-    add(Flaw::disproves_by_reading, "broken: ambiguous commit disproved by reading", base("", atomic, 1, {.lost = 1}));
-    add(Flaw::commit_without_fence, "broken: commit without fence", base("", atomic, 2, {.ticks = 3}));
-    add(Flaw::settles_without_proof, "broken: \"did not happen\" without proof",
+    add(Flaw::caches_failures, "broken: FAIL is cached", "a result that is neither", base("", execute, 2, {.fail = 1}));
+    add(Flaw::disproves_by_reading, "broken: ambiguous commit disproved by reading", "I9",
+        base("", atomic, 1, {.lost = 1}));
+    add(Flaw::commit_without_fence, "broken: commit without fence", "I6", base("", atomic, 2, {.ticks = 3}));
+    add(Flaw::settles_without_proof, "broken: \"did not happen\" without proof", "I1",
         asking(base("", execute, 2, {.ticks = 2, .doubt = 1})));
-    add(Flaw::settles_without_version, "broken: settling without version",
+    add(Flaw::settles_without_version, "broken: settling without version", "I8",
         asking(base("", execute, 2, {.doubt = 1, .settle = 1})));
-    add(Flaw::calls_doubt_a_failure, "broken: a doubtful end is called a clean failure",
+    add(Flaw::calls_doubt_a_failure, "broken: a doubtful end is called a clean failure", "I9",
         base("", execute, 2, {.doubt = 1}));
-    add(Flaw::hook_forgets_reference, "broken: hooked without outcome_ref", base("", Mode::hooked, 1, {.kill = 1}));
+    add(Flaw::hook_forgets_reference, "broken: hooked without outcome_ref", "hooked: the record contradicts",
+        base("", Mode::hooked, 1, {.kill = 1}));
     return tasks;
 }
 

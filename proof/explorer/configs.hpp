@@ -11,8 +11,8 @@ namespace nebis::explore {
 /// A configuration and what is expected of it.
 struct Task {
     Config config;
-    bool convict = false;       ///< a violation must be found
-    std::string_view why = {};  ///< the flaw in words
+    bool convict = false;          ///< a violation must be found
+    std::string_view charge = {};  ///< and that is how it must begin
 };
 
 /// The protocol as it is: every one must be acquitted. `share`: smaller ones, for the tests of every build.

@@ -205,9 +205,8 @@ void World::store_call(const Config& config, int who, const Asked& asked, Reply&
         out.applied = true;
         return;
     }
-    if (config.flaw == Flaw::disproves_by_reading && config.rules.mode == Mode::atomic &&
-        asked.status == RecordStatus::fail) {
-        show(who, store_.row, out);
+    if (config.flaw == Flaw::disproves_by_reading && store_.locked_by != nobody) {
+        show(who, store_.row, out);  // what was committed before: the commit under way isn't seen
         out.applied = store_.row.status == RecordStatus::processing;
         return;
     }

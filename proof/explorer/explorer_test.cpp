@@ -38,7 +38,9 @@ class Protocol : public testing::TestWithParam<Task> {};
 
 TEST_P(Protocol, is_judged_rightly) {
     const Task& task = GetParam();
-    expect_right(Search<World, Config, Move>(task.config, {.states = 2'000'000}).run(), task.convict);
+    const Outcome outcome = Search<World, Config, Move>(task.config, {.states = 2'000'000}).run();
+    expect_right(outcome, task.convict);
+    EXPECT_TRUE(outcome.violation.starts_with(task.charge)) << outcome.violation;
 }
 
 INSTANTIATE_TEST_SUITE_P(Sound, Protocol, testing::ValuesIn(sound_tasks(true)), test_name<Task>);

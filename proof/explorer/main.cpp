@@ -39,6 +39,7 @@ int main(int argc, char** argv) {
     struct Entry {
         std::string_view name;
         bool convict;
+        std::string_view charge;
         std::function<Outcome()> run;
     };
     const Limits limits{.states = limit, .deepest = deepest};
@@ -46,12 +47,12 @@ int main(int argc, char** argv) {
     const std::vector<ArticleTask> articles = article_tasks();
     std::vector<Entry> entries;
     const auto enlist = [&](const Task& task) {
-        entries.push_back(
-            {task.config.name, task.convict, [&] { return Search<World, Config, Move>(task.config, limits).run(); }});
+        entries.push_back({task.config.name, task.convict, task.charge,
+                           [&] { return Search<World, Config, Move>(task.config, limits).run(); }});
     };
     if (broken) {
         for (const ArticleTask& task : articles)
-            entries.push_back({task.config.name, task.convict, [&] {
+            entries.push_back({task.config.name, task.convict, "I", [&] {
                                    return Search<ArticleWorld, ArticleConfig, ArticleMove>(task.config, limits).run();
                                }});
         for (const Task& task : flawed) enlist(task);
@@ -67,11 +68,12 @@ int main(int argc, char** argv) {
             if (!only.empty() && entry.name.find(only) == std::string_view::npos) continue;
             const Outcome outcome = entry.run();
             const bool guilty = !outcome.violation.empty();
+            const bool as_charged = outcome.violation.starts_with(entry.charge);
             const std::lock_guard lock(printing);
             states += outcome.states;
             transitions += outcome.transitions;
             const char* result = "safe";
-            if (guilty && entry.convict) {
+            if (guilty && entry.convict && as_charged) {
                 ++convicted;
                 result = "convicted";
             } else if (guilty || entry.convict || !outcome.complete) {
