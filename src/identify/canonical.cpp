@@ -200,15 +200,24 @@ private:
             case JsonKind::boolean: sink_.byte(node.text[0]); break;  // t or f
             case JsonKind::string: sink_.tagged('s', node.text_view()); break;
             case JsonKind::number:
-                number_.clear();
-                if (!append_decimal(number_, node.text_view(), limits_.numbers)) return Fault::bad_number;
-                sink_.tagged('n', number_);
+                if (!number(node.text_view())) return Fault::bad_number;
                 break;
             case JsonKind::array: return array(index, candidates, depth);
             case JsonKind::object: return object(index, candidates, depth);
         }
         ++values_;
         return Fault::none;
+    }
+
+    bool number(std::string_view text) {
+        if (is_canonical_integer(text)) {
+            sink_.tagged('n', text);
+            return true;
+        }
+        number_.clear();
+        if (!append_decimal(number_, text, limits_.numbers)) return false;
+        sink_.tagged('n', number_);
+        return true;
     }
 
     Fault array(std::uint32_t index, NoiseFilter::Candidates candidates, std::size_t depth) {
@@ -226,18 +235,16 @@ private:
     Fault object(std::uint32_t index, NoiseFilter::Candidates candidates, std::size_t depth) {
         auto& stack = stack_;
         const std::size_t start = stack.size();
-        for (std::uint32_t i = index + 1; i < tape_[index].end; i = tape_[i].end)
+        for (std::uint32_t i = index + 1; i < tape_[index].end; i = tape_[i].end) {
             stack.push_back({prefix_of(tape_[i].name_view()), i});
+        }
         const auto first = stack.begin() + static_cast<std::ptrdiff_t>(start);
         const auto before = [this](const Member& a, const Member& b) {
-            if (a.prefix != b.prefix) return a.prefix < b.prefix;
-            const int order = tape_[a.index].name_view().compare(tape_[b.index].name_view());
-            return order != 0 ? order < 0 : a.index < b.index;
+            const int by_name = order(a, b);
+            return by_name != 0 ? by_name < 0 : a.index < b.index;
         };
         if (!std::is_sorted(first, stack.end(), before)) std::sort(first, stack.end(), before);
-        const auto same_name = [this](const Member& a, const Member& b) {
-            return a.prefix == b.prefix && tape_[a.index].name_view() == tape_[b.index].name_view();
-        };
+        const auto same_name = [this](const Member& a, const Member& b) { return order(a, b) == 0; };
         if (!repeats_ && std::adjacent_find(first, stack.end(), same_name) != stack.end())
             return Fault::repeated_member;
 
@@ -253,6 +260,11 @@ private:
         sink_.byte('}');
         stack.resize(start);
         return Fault::none;
+    }
+
+    int order(const Member& a, const Member& b) const noexcept {
+        if (a.prefix != b.prefix) return a.prefix < b.prefix ? -1 : 1;
+        return tape_[a.index].name_view().compare(tape_[b.index].name_view());
     }
 
     Sink& sink_;

@@ -77,8 +77,15 @@ bool parse(std::string_view text, const DecimalLimits& limits, Decimal& out) noe
     return true;
 }
 
+/// Digits `from` … `to`, with zeros behind the last one.
 void append_digits(std::string& out, const Decimal& number, std::size_t from, std::size_t to) {
-    for (std::size_t i = from; i < to; ++i) out.push_back(i < number.count() ? number.digit(i) : '0');
+    const std::size_t whole = number.whole.size(), count = number.count();
+    if (from < whole) out.append(number.whole.substr(from, to - from));
+    if (to > whole && from < count) {
+        const std::size_t begin = std::max(from, whole);
+        out.append(number.fraction.substr(begin - whole, to - begin));
+    }
+    if (to > count) out.append(to - std::max(from, count), '0');
 }
 
 void append(std::string& out, const Decimal& number) {
@@ -106,15 +113,10 @@ void append(std::string& out, const Decimal& number) {
     }
 }
 
-/// Most numbers are short integers and canonical as they stand.
-bool is_plain_integer(std::string_view text) noexcept {
-    return !text.empty() && text.size() <= 21 && text[0] >= '1' && text[0] <= '9' && digits_at(text, 0) == text.size();
-}
-
 }  // namespace
 
 bool append_decimal(std::string& out, std::string_view number, const DecimalLimits& limits) {
-    if (is_plain_integer(number)) {
+    if (is_canonical_integer(number)) {
         out.append(number);
         return true;
     }

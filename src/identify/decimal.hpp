@@ -15,6 +15,15 @@ struct DecimalLimits {
     int max_exponent = 1000;        ///< of the exponent as written, either sign
 };
 
+/// Most numbers are short integers, and canonical as they stand.
+constexpr bool is_canonical_integer(std::string_view text) noexcept {
+    if (text.empty() || text.size() > 21 || text[0] == '0') return false;
+    for (const char c : text) {
+        if (c < '0' || c > '9') return false;
+    }
+    return true;
+}
+
 /// Appends the canonical text of a JSON number: an optional '-', then plain digits with at most one '.', no needless
 /// zero; or, when the point would stand more than 21 digits from the first digit or 6 zeros before it, d.ddde±x. Equal
 /// numbers have equal texts. False (and nothing appended) when `number` isn't a JSON number or breaks a limit.
