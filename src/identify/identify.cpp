@@ -353,15 +353,12 @@ std::vector<std::string> Identifier::roots() const {
 
 const IdentifyRules& Identifier::rules() const noexcept { return state_->rules; }
 
-bool brings_request_id(const Request& request) noexcept {
+std::string request_id_for(const Request& request, const Identity& identity) {
     constexpr std::size_t longest = 128;
     const std::string& given = request.request_id;
-    return !given.empty() && given.size() <= longest &&
-           std::all_of(given.begin(), given.end(), [](char c) { return c > ' ' && c <= '~'; });
-}
-
-std::string request_id_for(const Request& request, const Identity& identity) {
-    if (brings_request_id(request)) return request.request_id;
+    const bool sane = !given.empty() && given.size() <= longest &&
+                      std::all_of(given.begin(), given.end(), [](char c) { return c > ' ' && c <= '~'; });
+    if (sane) return given;
     if (!identity.keyed) return {};
     // A name for traces, not a secret and never identity: two FNV-1a lanes do, and cost a tenth of a digest on every call.
     constexpr std::uint64_t prime = 0x100000001b3;

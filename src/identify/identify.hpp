@@ -87,8 +87,6 @@ private:
 /// S6: `request.request_id` when it is sane (1–128 visible ASCII characters), else one derived from the trace id, the
 /// same on every retry. For tracing; never identity.
 std::string request_id_for(const Request& request, const Identity& identity);
-/// Whether the request brings a sane id of its own: then none is derived.
-bool brings_request_id(const Request& request) noexcept;
 
 /// The message of a failed `Identifier::make` for a wrapped callable: null when every root is an argument or one of the
 /// names a call has anyway (`principal`, `tenant`).

@@ -134,7 +134,7 @@ protocol::Event Call::entered(Result<EnterOutcome> outcome) {
         return failed(Event::Kind::enter_failed, Error(ErrorKind::maybe_applied, "the gate gave a result of another request"));
     }
     counters[observe::CacheResult::hit].add();
-    cached_ = std::make_shared<const KeptResult>(KeptResult{*std::move(outcome->result), {}});
+    cached_ = std::make_shared<const CachedResult>(*std::move(outcome->result));
     return event;
 }
 

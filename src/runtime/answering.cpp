@@ -171,14 +171,13 @@ void Call::keep(const Action& action) {
     const milliseconds local = near ? milliseconds(0) : std::min(operation_->settings.local_cache, milliseconds(rest));
     const bool for_gate = operation_->gate && !operation_->gate->direct();
     if (local.count() <= 0 && !for_gate) return;
-    auto result = std::make_shared<KeptResult>();
+    auto result = std::make_shared<CachedResult>();
     result->status = status;
     result->version = version;
     result->attempts = attempts;
     result->request_hash = hash_;
     result->trace_id = execution_.trace_id;
     result->response = *response;
-    if (request_ && !identify::brings_request_id(*request_)) result->derived_request_id = execution_.request_id;
     cached_ = std::move(result);
     if (for_gate) cache_ttl_ = std::min(gate_results_live, milliseconds(rest) - operation_->settings.lease);
     if (local.count() > 0) services_->cache.put(cached_, trace_hash_, now_ + local);

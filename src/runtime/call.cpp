@@ -118,8 +118,7 @@ std::optional<Answer> Call::from_cache(Services& services, OperationState& opera
     answer.joined = true;
     answer.fencing_token = hit->version;
     answer.attempt = hit->attempts;
-    const bool derived = !hit->derived_request_id.empty() && !identify::brings_request_id(request);
-    answer.request_id = derived ? hit->derived_request_id : identify::request_id_for(request, identity);
+    answer.request_id = identify::request_id_for(request, identity);
     operation.metrics.joined.add();
     operation.metrics.answered(answer);
     return answer;

@@ -197,7 +197,7 @@ private:
     // ---- what was learnt on the way
     std::optional<Record> record_;  ///< the row last seen
     StoreMillis record_seen_ = 0;
-    std::shared_ptr<const KeptResult> cached_;
+    std::shared_ptr<const CachedResult> cached_;
     std::chrono::milliseconds cache_ttl_{0};
     Response response_;   ///< of the handler or the resolver, or the refusal
     Response tombstone_;

@@ -13,14 +13,8 @@
 #include <deque>
 #include <memory>
 #include <mutex>
-#include <string>
 
 namespace nebis::runtime {
-
-/// A finished result, and the request id that was derived for it: deriving costs a hash, so duplicates get that one.
-struct KeptResult : CachedResult {
-    std::string derived_request_id;  ///< empty: none was needed yet
-};
 
 /// Finished results of this process, for `local-cache-millis`: a duplicate is answered without any I/O. Bounded by bytes; the oldest go
 /// first, which with one lifetime for all is the order of expiry too. A purge in another process takes effect when they expire.
@@ -28,7 +22,7 @@ struct KeptResult : CachedResult {
 class LocalCache {
 public:
     using Clock = std::chrono::steady_clock;
-    using Entry = std::shared_ptr<const KeptResult>;
+    using Entry = std::shared_ptr<const CachedResult>;
 
     explicit LocalCache(std::size_t max_bytes) : max_bytes_per_shard_(max_bytes / shard_count) {}
 
@@ -38,7 +32,7 @@ public:
     void put(Entry result, std::size_t hash, Clock::time_point expires);
     void drop(const TraceKey& key);
 
-    static std::size_t bytes_of(const KeptResult& result) noexcept;
+    static std::size_t bytes_of(const CachedResult& result) noexcept;
 
 private:
     static constexpr std::size_t shard_count = 16;
