@@ -64,12 +64,14 @@ void full_batch_of_fresh_keys(StoreBench& b) {
     for (std::size_t i = 0; i < size; ++i) {
         b.expect(b.take(std::move(finished[i]), "every outcome is set").applied, "all are finished");
         const FindOutcome row = b.take(std::move(found[i]), "every outcome is set");
-        b.expect(row.record && row.record->trace_id == keys[i] && row.record->response == answers[i], "each outcome lies where its request lay");
+        b.expect(row.record && row.record->trace_id == keys[i] && row.record->response == answers[i],
+                 "each outcome lies where its request lay");
     }
 }
 
 void mixed_batch_gives_each_its_own(StoreBench& b) {
-    const std::vector<std::string> keys{"a-fresh", "b-held", "c-done", "d-failed", "e-unknown", "f-other", "g-marked", "h-late", "i-fresh"};
+    const std::vector<std::string> keys{"a-fresh", "b-held",   "c-done", "d-failed", "e-unknown",
+                                        "f-other", "g-marked", "h-late", "i-fresh"};
     b.prepared("b-held", RecordStatus::processing, 1);
     b.prepared("c-done", RecordStatus::success, 1);
     b.prepared("d-failed", RecordStatus::fail, 1);
@@ -97,15 +99,18 @@ void bad_row_harms_no_other(StoreBench& b) {
     for (const auto& key : keys) begins.push_back(plain(key, owner(1)));
     auto out = unset_begins(keys.size());
     b.session().begin(begins, out, StoreBench::soon());
-    b.expect(out[0] && out[0]->kind == Kind::acquired && out[2] && out[2]->kind == Kind::acquired, "its neighbours are acquired");
+    b.expect(out[0] && out[0]->kind == Kind::acquired && out[2] && out[2]->kind == Kind::acquired,
+             "its neighbours are acquired");
     b.expect(!out[1] || out[1]->kind == Kind::acquired, "it is acquired or refused");
-    b.expect(out[1] || (out[1].error().kind() != ErrorKind::maybe_applied && out[1].error().kind() != ErrorKind::internal),
-             "and a refusal says that nothing happened");
+    b.expect(
+        out[1] || (out[1].error().kind() != ErrorKind::maybe_applied && out[1].error().kind() != ErrorKind::internal),
+        "and a refusal says that nothing happened");
     b.expect(b.find("a").has_value() && b.find("c").has_value(), "which is so");
 }
 
 void finishes_of_a_batch_are_judged_apart(StoreBench& b) {
-    const std::uint64_t good = b.acquire("a", owner(1)), fenced = b.acquire("b", owner(2)), last = b.acquire("d", owner(4));
+    const std::uint64_t good = b.acquire("a", owner(1)), fenced = b.acquire("b", owner(2)),
+                        last = b.acquire("d", owner(4));
     std::vector<FinishRequest> finishes(4);
     const char* const keys[] = {"a", "b", "c", "d"};
     const std::uint64_t versions[] = {good, fenced - 1, good, last};
@@ -118,13 +123,16 @@ void finishes_of_a_batch_are_judged_apart(StoreBench& b) {
     auto out = unset_finishes(4);
     b.session().finish(finishes, out, StoreBench::soon());
     b.expect(out[0] && out[0]->applied && out[3] && out[3]->applied, "good ones are applied");
-    b.expect(out[1] && !out[1]->applied && out[1]->current && out[1]->current->version == fenced, "a fenced one is not and sees the row");
+    b.expect(out[1] && !out[1]->applied && out[1]->current && out[1]->current->version == fenced,
+             "a fenced one is not and sees the row");
     b.expect(out[2] && !out[2]->applied && !out[2]->current, "an absent one is not and sees none");
 }
 
 void renewals_of_a_batch_are_judged_apart(StoreBench& b) {
-    const std::uint64_t one = b.acquire("a", owner(1), {.lease = 1000}), two = b.acquire("b", owner(2), {.lease = 1000});
-    const std::vector<RenewRequest> requests{{"a", one, owner(1), 90'000}, {"b", two, owner(1), 90'000}, {"c", two, owner(1), 90'000}};
+    const std::uint64_t one = b.acquire("a", owner(1), {.lease = 1000}),
+                        two = b.acquire("b", owner(2), {.lease = 1000});
+    const std::vector<RenewRequest> requests{
+        {"a", one, owner(1), 90'000}, {"b", two, owner(1), 90'000}, {"c", two, owner(1), 90'000}};
     std::vector<Result<RenewOutcome>> out(3, Error(ErrorKind::internal, "not set"));
     b.session().renew(requests, out, StoreBench::soon());
     b.expect(out[0] && out[0]->kind == RenewOutcome::Kind::renewed, "ours is renewed");
@@ -153,7 +161,8 @@ void write_finishes_first(StoreBench& b) {
     begun = unset_begins(2);
     const std::vector<BeginRequest> more{plain("c", owner(4)), plain("d", owner(5))};
     b.session().write({}, {}, more, begun, StoreBench::soon());
-    b.expect(begun[0] && begun[0]->kind == Kind::acquired && begun[1] && begun[1]->kind == Kind::acquired, "begins alone are written, too");
+    b.expect(begun[0] && begun[0]->kind == Kind::acquired && begun[1] && begun[1]->kind == Kind::acquired,
+             "begins alone are written, too");
 }
 
 void empty_spans_are_nothing(StoreBench& b) {
@@ -171,7 +180,8 @@ void passed_deadline_is_no_disaster(StoreBench& b) {
     auto out = unset_begins(1);
     const auto start = std::chrono::steady_clock::now();
     b.session().begin({&request, 1}, out, past);
-    b.expect(std::chrono::steady_clock::now() - start < std::chrono::seconds(5), "a deadline that has passed is not waited for");
+    b.expect(std::chrono::steady_clock::now() - start < std::chrono::seconds(5),
+             "a deadline that has passed is not waited for");
     const bool there = b.find("k").has_value();
     if (out[0])
         b.expect(there == (out[0]->kind == Kind::acquired), "what is reported as done is done");

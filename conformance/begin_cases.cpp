@@ -11,17 +11,21 @@ namespace {
 using Kind = BeginOutcome::Kind;
 using std::chrono::milliseconds;
 
-constexpr std::array final_statuses{RecordStatus::success, RecordStatus::rejected, RecordStatus::fail, RecordStatus::marked};
+constexpr std::array final_statuses{RecordStatus::success, RecordStatus::rejected, RecordStatus::fail,
+                                    RecordStatus::marked};
 
 void fresh_key_is_acquired(StoreBench& b) {
     const StoreMillis before = b.now();
-    const BeginOutcome out = b.begin("k", owner(1), {.lease = 60'000, .retention = 90'000, .operation = "pay", .instance = "i-1", .snapshot = "{1}"});
+    const BeginOutcome out =
+        b.begin("k", owner(1),
+                {.lease = 60'000, .retention = 90'000, .operation = "pay", .instance = "i-1", .snapshot = "{1}"});
     const StoreMillis after = b.now();
     b.expect(out.kind == Kind::acquired, "a key that was never seen is acquired");
     b.equal(out.attempts, 1U, "it is the first attempt");
     b.expect(!out.took_over, "nothing was taken over");
     b.expect(out.now >= before && out.now <= after, "`now` is the store's clock of the decision");
-    b.expect(out.version >= static_cast<std::uint64_t>(before) * 1000, "the first version is the store's clock in microseconds");
+    b.expect(out.version >= static_cast<std::uint64_t>(before) * 1000,
+             "the first version is the store's clock in microseconds");
 
     const Record row = b.row("k");
     b.expect(row.status == RecordStatus::processing, "the row is PROCESSING");
@@ -48,24 +52,27 @@ void held_key_is_in_progress(StoreBench& b) {
     b.equal(out.version, before.version, "the holder's version is told");
     b.expect(out.remaining_millis > 0 && out.remaining_millis <= 60'000, "the rest of the holder's lease is told");
     const Record after = b.row("k");
-    b.expect(after.owner == before.owner && after.version == before.version && after.lease_expire_time == before.lease_expire_time,
+    b.expect(after.owner == before.owner && after.version == before.version &&
+                 after.lease_expire_time == before.lease_expire_time,
              "nothing was changed");
 }
 
 void own_row_found_again_shows_itself(StoreBench& b) {
     const std::uint64_t version = b.acquire("k", owner(1));
     const BeginOutcome out = b.begin("k", owner(1), {.take_over_lease = true});
-    b.expect(out.kind == Kind::in_progress && out.owner == owner(1), "a begin whose reply was lost finds its own row, and can tell");
+    b.expect(out.kind == Kind::in_progress && out.owner == owner(1),
+             "a begin whose reply was lost finds its own row, and can tell");
     b.equal(out.version, version, "with the version that it had won");
 }
 
 void another_request_is_a_mismatch(StoreBench& b) {
     std::uint64_t number = 1;
-    for (const auto status : {RecordStatus::processing, RecordStatus::success, RecordStatus::fail, RecordStatus::rejected, RecordStatus::unknown,
-                              RecordStatus::marked}) {
+    for (const auto status : {RecordStatus::processing, RecordStatus::success, RecordStatus::fail,
+                              RecordStatus::rejected, RecordStatus::unknown, RecordStatus::marked}) {
         const std::string key = "k" + std::to_string(number);
         const Record before = b.prepared(key, status, number);
-        const BeginOutcome out = b.begin(key, owner(100), {.take_over_lease = true, .take_over_unknown = true, .lapse = true, .hash = 2});
+        const BeginOutcome out =
+            b.begin(key, owner(100), {.take_over_lease = true, .take_over_unknown = true, .lapse = true, .hash = 2});
         b.expect(out.kind == Kind::mismatch, "same key, other request: mismatch, whatever the status");
         b.expect(b.row(key).version == before.version && b.row(key).status == status, "and nothing was changed");
         ++number;
@@ -77,7 +84,8 @@ void another_scheme_is_named(StoreBench& b) {
     for (const auto status : {RecordStatus::processing, RecordStatus::success, RecordStatus::unknown}) {
         const std::string key = "k" + std::to_string(number);
         b.prepared(key, status, number, {.scheme = 1});
-        const BeginOutcome out = b.begin(key, owner(100), {.take_over_lease = true, .take_over_unknown = true, .hash = 1, .scheme = 2});
+        const BeginOutcome out =
+            b.begin(key, owner(100), {.take_over_lease = true, .take_over_unknown = true, .hash = 1, .scheme = 2});
         b.expect(out.kind == Kind::other_scheme, "hashes of different schemes are neither equal nor a mismatch");
         b.expect(out.record && out.record->request_hash.scheme == 1, "the row's scheme is told");
         ++number;
@@ -106,7 +114,8 @@ void failed_key_runs_again(StoreBench& b) {
     const Record row = b.row("k");
     b.expect(row.status == RecordStatus::processing && row.owner == owner(2), "the row is the new attempt's");
     b.expect(!row.response, "the old response is gone");
-    b.expect(row.operation == "second" && row.instance == "i-2" && row.request_body == "{2}", "with what the new attempt gave");
+    b.expect(row.operation == "second" && row.instance == "i-2" && row.request_body == "{2}",
+             "with what the new attempt gave");
     b.equal(row.create_time, before.create_time, "the record is as old as it was");
 }
 
@@ -119,19 +128,22 @@ void finished_key_replays(StoreBench& b) {
     const std::uint64_t two = b.acquire("no", owner(2));
     b.finish("no", two, owner(2), RecordStatus::rejected, &refusal);
 
-    BeginOutcome out = b.begin("ok", owner(3), {.take_over_lease = true, .take_over_unknown = true}, &b.other_session());
+    BeginOutcome out =
+        b.begin("ok", owner(3), {.take_over_lease = true, .take_over_unknown = true}, &b.other_session());
     b.expect(out.kind == Kind::finished && out.record, "SUCCESS inside its retention is finished");
     b.expect(out.record && out.record->status == RecordStatus::success && out.record->response == success,
              "with the response that was recorded, byte for byte, headers in order");
     b.expect(out.record && out.record->version == one, "and the version that recorded it");
     out = b.begin("no", owner(3));
-    b.expect(out.kind == Kind::finished && out.record && out.record->status == RecordStatus::rejected && out.record->response == refusal,
+    b.expect(out.kind == Kind::finished && out.record && out.record->status == RecordStatus::rejected &&
+                 out.record->response == refusal,
              "REJECTED replays its refusal");
 }
 
 void expired_final_counts_as_new(StoreBench& b) {
     std::uint64_t number = 1;
-    for (const auto status : final_statuses) b.prepared("k" + std::to_string(number), status, number, {}, b.short_lease()), ++number;
+    for (const auto status : final_statuses)
+        b.prepared("k" + std::to_string(number), status, number, {}, b.short_lease()), ++number;
     std::array<Record, final_statuses.size()> before;
     for (std::size_t i = 0; i < before.size(); ++i) before[i] = b.row("k" + std::to_string(i + 1));
     b.pass_lease();
@@ -149,7 +161,8 @@ void expired_final_counts_as_new(StoreBench& b) {
 void living_lease_is_never_taken_over(StoreBench& b) {
     b.acquire("k", owner(1), {.lease = 60'000});
     b.pass(milliseconds(5));
-    const BeginOutcome out = b.begin("k", owner(2), {.take_over_lease = true, .take_over_unknown = true, .lapse = true});
+    const BeginOutcome out =
+        b.begin("k", owner(2), {.take_over_lease = true, .take_over_unknown = true, .lapse = true});
     b.expect(out.kind == Kind::in_progress, "a living lease is in progress, whatever the caller may take over");
     b.expect(b.row("k").status == RecordStatus::processing, "and doesn't lapse");
 }
@@ -184,7 +197,8 @@ void unknown_is_held(StoreBench& b) {
     const Record before = b.prepared("k", RecordStatus::unknown, 1);
     BeginOutcome out = b.begin("k", owner(2), {.take_over_lease = true, .lapse = true});
     b.expect(out.kind == Kind::unknown, "UNKNOWN is held from whoever may only take leases over");
-    b.expect(out.record && out.record->status == RecordStatus::unknown && out.record->version == before.version, "and shown");
+    b.expect(out.record && out.record->status == RecordStatus::unknown && out.record->version == before.version,
+             "and shown");
     out = b.begin("k", owner(2), {.take_over_unknown = true});
     b.expect(out.kind == Kind::acquired && out.took_over, "with `take_over_unknown` it is taken over");
     b.expect(out.version > before.version && out.attempts == 2, "as a second attempt under a greater version");
@@ -208,8 +222,11 @@ void marked_has_no_lease(StoreBench& b) {
     const BeginOutcome first = b.begin("k", owner(1), {.lease = b.short_lease(), .status = RecordStatus::marked});
     b.expect(first.kind == Kind::acquired, "a key is marked once");
     b.pass_lease();
-    const BeginOutcome again = b.begin("k", owner(2), {.take_over_lease = true, .take_over_unknown = true, .lapse = true, .status = RecordStatus::marked});
-    b.expect(again.kind == Kind::finished && again.record && again.record->status == RecordStatus::marked, "and found marked from then on");
+    const BeginOutcome again =
+        b.begin("k", owner(2),
+                {.take_over_lease = true, .take_over_unknown = true, .lapse = true, .status = RecordStatus::marked});
+    b.expect(again.kind == Kind::finished && again.record && again.record->status == RecordStatus::marked,
+             "and found marked from then on");
     b.expect(again.record && again.record->owner == owner(1), "by whom is told, so that its own mark is known again");
 }
 
@@ -222,19 +239,61 @@ void version_grows_over_deletes(StoreBench& b) {
     end.retention = 1;
     b.finish("k", second, owner(2), RecordStatus::fail, nullptr, end);
     b.pass(milliseconds(2));
-    b.equal(b.take(b.session().clean({.limit = 10}, StoreBench::soon()), "clean answers"), std::size_t{1}, "the expired row is deleted");
+    b.equal(b.take(b.session().clean({.limit = 10}, StoreBench::soon()), "clean answers"), std::size_t{1},
+            "the expired row is deleted");
     b.expect(b.acquire("k", owner(3)) > second, "after clean-up it still grows");
 }
 
 void keys_are_equal_only_byte_by_byte(StoreBench& b) {
     // C05, B017-B019, B021, B022: what a collation, a pattern or a quoting bug would merge or mangle.
     std::vector<std::string> keys{
-        "order-abc", "Order-abc", "ORDER-ABC", "order-abc ", " order-abc", "order-abc\t", "order-abc\n",
-        "\xC3\xA9", "e\xCC\x81", "E\xCC\x81", "ss", "\xC3\x9F", "\xE2\x84\xAB", "\xC3\x85", "A\xCC\x8A",
-        std::string("nul\0a", 5), std::string("nul\0b", 5), std::string("nul"), std::string("\0", 1), std::string("\0\0", 2),
-        "' OR 1=1 --", "'; DROP TABLE idempotent_record; --", "\"quoted\"", "\\", "\\\\", "%", "_", "a_c", "abc", "a%c", "*", "{k}", "?[x]:",
-        "\xFF\xFE", "\x80", "0", "00", "0x30", "1", "1.0", "NULL", "null", "true",
-        std::string(128, 'k'), std::string(127, 'k') + "K", std::string(127, 'k'), std::string(127, 'k') + " ",
+        "order-abc",
+        "Order-abc",
+        "ORDER-ABC",
+        "order-abc ",
+        " order-abc",
+        "order-abc\t",
+        "order-abc\n",
+        "\xC3\xA9",
+        "e\xCC\x81",
+        "E\xCC\x81",
+        "ss",
+        "\xC3\x9F",
+        "\xE2\x84\xAB",
+        "\xC3\x85",
+        "A\xCC\x8A",
+        std::string("nul\0a", 5),
+        std::string("nul\0b", 5),
+        std::string("nul"),
+        std::string("\0", 1),
+        std::string("\0\0", 2),
+        "' OR 1=1 --",
+        "'; DROP TABLE idempotent_record; --",
+        "\"quoted\"",
+        "\\",
+        "\\\\",
+        "%",
+        "_",
+        "a_c",
+        "abc",
+        "a%c",
+        "*",
+        "{k}",
+        "?[x]:",
+        "\xFF\xFE",
+        "\x80",
+        "0",
+        "00",
+        "0x30",
+        "1",
+        "1.0",
+        "NULL",
+        "null",
+        "true",
+        std::string(128, 'k'),
+        std::string(127, 'k') + "K",
+        std::string(127, 'k'),
+        std::string(127, 'k') + " ",
     };
     std::sort(keys.begin(), keys.end());
     std::vector<BeginRequest> requests(keys.size());
@@ -251,7 +310,8 @@ void keys_are_equal_only_byte_by_byte(StoreBench& b) {
         const BeginOutcome outcome = b.take(std::move(out[i]), "begin answers for every key");
         b.expect(outcome.kind == Kind::acquired, "keys that differ in a byte are different keys");
         const auto found = b.find(keys[i], &b.other_session());
-        b.expect(found && found->trace_id == keys[i] && found->owner == owner(i), "a key is found by its bytes and comes back unchanged");
+        b.expect(found && found->trace_id == keys[i] && found->owner == owner(i),
+                 "a key is found by its bytes and comes back unchanged");
     }
 }
 

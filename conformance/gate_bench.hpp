@@ -2,7 +2,6 @@
 #pragma once
 
 #include "nebis/conformance.hpp"
-
 #include "probe.hpp"
 
 #include <optional>
@@ -25,11 +24,13 @@ public:
     std::int64_t short_lease() const { return fixture_.advance ? 1000 : fixture_.patience.count(); }
     void pass_lease() { pass(std::chrono::milliseconds(short_lease() + 2)); }
 
-    EnterOutcome enter(std::string_view key, std::uint64_t owner_number, std::int64_t lease = 60'000, std::uint8_t hash = 1, std::uint8_t scheme = 1);
+    EnterOutcome enter(std::string_view key, std::uint64_t owner_number, std::int64_t lease = 60'000,
+                       std::uint8_t hash = 1, std::uint8_t scheme = 1);
     bool granted(std::string_view key, std::uint64_t owner_number, std::int64_t lease = 60'000) {
         return enter(key, owner_number, lease).kind == EnterOutcome::Kind::granted;
     }
-    bool leave(std::string_view key, std::uint64_t owner_number, const CachedResult* result = nullptr, std::int64_t ttl = 60'000);
+    bool leave(std::string_view key, std::uint64_t owner_number, const CachedResult* result = nullptr,
+               std::int64_t ttl = 60'000);
     bool renew(std::string_view key, std::uint64_t owner_number, std::int64_t lease);
     Result<void> evict(std::string_view key, std::optional<std::uint64_t> take);
 

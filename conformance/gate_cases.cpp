@@ -23,7 +23,8 @@ void GateBench::pass(milliseconds span) {
     std::this_thread::sleep_for(span);
 }
 
-EnterOutcome GateBench::enter(std::string_view key, std::uint64_t owner_number, std::int64_t lease, std::uint8_t hash, std::uint8_t scheme) {
+EnterOutcome GateBench::enter(std::string_view key, std::uint64_t owner_number, std::int64_t lease, std::uint8_t hash,
+                              std::uint8_t scheme) {
     const EnterRequest request{key, owner(owner_number), request_hash(hash, scheme), lease};
     Result<EnterOutcome> out = Error(ErrorKind::internal, "not set");
     session().enter({&request, 1}, {&out, 1}, soon());
@@ -71,7 +72,8 @@ void held_key_is_held(GateBench& b) {
     b.enter("k", 1, 60'000);
     const EnterOutcome out = b.enter("k", 2);
     b.expect(out.kind == Kind::held, "a held key is held against others");
-    b.expect(out.remaining_millis > 0 && out.remaining_millis <= 60'000, "with the rest of the holder's lease, or 1 when it can't tell");
+    b.expect(out.remaining_millis > 0 && out.remaining_millis <= 60'000,
+             "with the rest of the holder's lease, or 1 when it can't tell");
     b.expect(b.granted("k", 1), "its own holder is granted again: a lost reply does no harm");
 }
 
@@ -120,9 +122,9 @@ void result_is_replayed(GateBench& b) {
     const EnterOutcome out = b.enter("k", 2);
     b.expect(out.kind == Kind::finished && out.result, "who comes after finds it");
     if (out.result)
-        b.expect(out.result->status == kept.status && out.result->version == kept.version && out.result->attempts == kept.attempts &&
-                     out.result->request_hash == kept.request_hash && out.result->trace_id == kept.trace_id &&
-                     out.result->response == kept.response,
+        b.expect(out.result->status == kept.status && out.result->version == kept.version &&
+                     out.result->attempts == kept.attempts && out.result->request_hash == kept.request_hash &&
+                     out.result->trace_id == kept.trace_id && out.result->response == kept.response,
                  "whole and unchanged");
     b.expect(b.enter("K", 2).kind == Kind::granted, "and nobody else's key does");
     kept = cached("r");
@@ -130,7 +132,8 @@ void result_is_replayed(GateBench& b) {
     b.enter("r", 1);
     b.leave("r", 1, &kept);
     const EnterOutcome refused = b.enter("r", 2);
-    b.expect(refused.kind == Kind::finished && refused.result && refused.result->status == RecordStatus::rejected, "REJECTED as well");
+    b.expect(refused.kind == Kind::finished && refused.result && refused.result->status == RecordStatus::rejected,
+             "REJECTED as well");
 }
 
 void result_is_kept_only_with_the_lock(GateBench& b) {
@@ -185,7 +188,8 @@ void evict_is_stronger_than_a_holder(GateBench& b) {
     b.enter("k", 1);
     const Result<void> taken = b.evict("k", 50);
     if (!b.fixture().takes_from_holder) {
-        b.expect(!taken && taken.error().kind() == ErrorKind::overloaded, "while an attempt holds the lock, the operator is told to come again");
+        b.expect(!taken && taken.error().kind() == ErrorKind::overloaded,
+                 "while an attempt holds the lock, the operator is told to come again");
         b.expect(b.leave("k", 1), "the holder isn't disturbed");
         b.take(b.evict("k", 50), "afterwards step A");
     } else {
@@ -219,10 +223,12 @@ void batches_are_answered_apart(GateBench& b) {
 }
 
 void names_are_bytes(GateBench& b) {
-    const std::vector<std::string> names{"a", "A", "a ", std::string("a\0", 2), "\xC3\xA9", "e\xCC\x81", "*", "{a}", "?[a]", "a:b", "'", "\r\n",
-                                         std::string(128, 'x'), std::string(127, 'x')};
+    const std::vector<std::string> names{
+        "a",   "A", "a ",   std::string("a\0", 2), "\xC3\xA9",           "e\xCC\x81", "*", "{a}", "?[a]",
+        "a:b", "'", "\r\n", std::string(128, 'x'), std::string(127, 'x')};
     std::uint64_t number = 1;
-    for (const auto& name : names) b.expect(b.granted(name, number++), "names that differ in a byte are different locks");
+    for (const auto& name : names)
+        b.expect(b.granted(name, number++), "names that differ in a byte are different locks");
 }
 
 void one_of_two_is_granted(GateBench& b) {

@@ -16,7 +16,9 @@ public:
     void add(const std::string& suite, const std::string& driver, const CaseResult& result) {
         auto& rows = suites_[suite];
         rows.drivers.insert(driver);
-        rows.cells[result.name][driver] = !result.broken.empty() ? "BROKEN" : result.not_asked.empty() ? "kept" : "not asked";
+        rows.cells[result.name][driver] = !result.broken.empty()     ? "BROKEN"
+                                          : result.not_asked.empty() ? "kept"
+                                                                     : "not asked";
         if (!result.not_asked.empty()) rows.reasons.insert(driver + " was not asked: " + result.not_asked);
     }
 
@@ -77,14 +79,16 @@ void add_test(const std::string& suite, const std::string& driver, const char* n
 bool register_store(std::string driver, StoreFixture fixture) {
     table();
     const auto shared = std::make_shared<const StoreFixture>(std::move(fixture));
-    for (const StoreCase& one : all_store_cases()) add_test("Store", driver, one.name, [shared, one] { return run_store_case(*shared, one); });
+    for (const StoreCase& one : all_store_cases())
+        add_test("Store", driver, one.name, [shared, one] { return run_store_case(*shared, one); });
     return true;
 }
 
 bool register_gate(std::string driver, GateFixture fixture) {
     table();
     const auto shared = std::make_shared<const GateFixture>(std::move(fixture));
-    for (const GateCase& one : all_gate_cases()) add_test("Gate", driver, one.name, [shared, one] { return run_gate_case(*shared, one); });
+    for (const GateCase& one : all_gate_cases())
+        add_test("Gate", driver, one.name, [shared, one] { return run_gate_case(*shared, one); });
     return true;
 }
 

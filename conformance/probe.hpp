@@ -15,7 +15,9 @@ namespace nebis::conformance {
 struct Stop {};
 
 template <class T>
-concept Printable = requires(std::ostream& out, const T& value) { out << value; };
+concept Printable = requires(std::ostream& out, const T& value) {
+    out << value;
+};
 
 /// Collects the broken promises of one case.
 class Probe {
@@ -25,7 +27,8 @@ public:
     }
 
     template <class A, class B>
-    void equal(const A& seen, const B& wanted, std::string_view promise, std::source_location where = std::source_location::current()) {
+    void equal(const A& seen, const B& wanted, std::string_view promise,
+               std::source_location where = std::source_location::current()) {
         if (seen == wanted) return;
         std::ostringstream out;
         if constexpr (Printable<A> && Printable<B>) out << "seen " << seen << ", promised " << wanted;
@@ -39,7 +42,8 @@ public:
         note(promise, result.error().text(), where);
         throw Stop{};
     }
-    void take(Result<void> result, std::string_view promise, std::source_location where = std::source_location::current()) {
+    void take(Result<void> result, std::string_view promise,
+              std::source_location where = std::source_location::current()) {
         if (result) return;
         note(promise, result.error().text(), where);
         throw Stop{};

@@ -26,7 +26,8 @@ void together(const std::function<void()>& one, const std::function<void()>& two
     other.join();
 }
 
-Result<BeginOutcome> begin(StoreSession& session, std::string_view key, const Owner& who, bool take_over_lease = false) {
+Result<BeginOutcome> begin(StoreSession& session, std::string_view key, const Owner& who,
+                           bool take_over_lease = false) {
     BeginRequest request;
     request.trace_id = key;
     request.operation = "order";
@@ -40,7 +41,8 @@ Result<BeginOutcome> begin(StoreSession& session, std::string_view key, const Ow
     return out;
 }
 
-Result<FinishOutcome> finish(StoreSession& session, std::string_view key, std::uint64_t version, const Owner& who, RecordStatus status) {
+Result<FinishOutcome> finish(StoreSession& session, std::string_view key, std::uint64_t version, const Owner& who,
+                             RecordStatus status) {
     FinishRequest request;
     request.trace_id = key;
     request.version = version;
@@ -56,8 +58,10 @@ void one_of_two_begins_wins(StoreBench& b) {
     for (int round = 0; round < rounds; ++round) {
         const std::string key = "k" + std::to_string(round);
         Result<BeginOutcome> one = BeginOutcome{}, two = BeginOutcome{};
-        together([&] { one = begin(b.session(), key, owner(1)); }, [&] { two = begin(b.other_session(), key, owner(2)); });
-        const BeginOutcome first = b.take(std::move(one), "begin answers"), second = b.take(std::move(two), "begin answers");
+        together([&] { one = begin(b.session(), key, owner(1)); },
+                 [&] { two = begin(b.other_session(), key, owner(2)); });
+        const BeginOutcome first = b.take(std::move(one), "begin answers"),
+                           second = b.take(std::move(two), "begin answers");
         const int won = (first.kind == Kind::acquired ? 1 : 0) + (second.kind == Kind::acquired ? 1 : 0);
         b.equal(won, 1, "exactly one of two begins of a key acquires it");
         const BeginOutcome& loser = first.kind == Kind::acquired ? second : first;
@@ -73,8 +77,10 @@ void one_of_two_take_overs_wins(StoreBench& b) {
     for (int round = 0; round < rounds; ++round) {
         const std::string key = "k" + std::to_string(round);
         Result<BeginOutcome> one = BeginOutcome{}, two = BeginOutcome{};
-        together([&] { one = begin(b.session(), key, owner(1), true); }, [&] { two = begin(b.other_session(), key, owner(2), true); });
-        const BeginOutcome first = b.take(std::move(one), "begin answers"), second = b.take(std::move(two), "begin answers");
+        together([&] { one = begin(b.session(), key, owner(1), true); },
+                 [&] { two = begin(b.other_session(), key, owner(2), true); });
+        const BeginOutcome first = b.take(std::move(one), "begin answers"),
+                           second = b.take(std::move(two), "begin answers");
         const int won = (first.kind == Kind::acquired ? 1 : 0) + (second.kind == Kind::acquired ? 1 : 0);
         b.equal(won, 1, "exactly one of two take-overs wins");
         b.expect(b.row(key).version > versions[static_cast<std::size_t>(round)], "under a greater version");
@@ -95,7 +101,8 @@ void finish_against_take_over(StoreBench& b) {
                  [&] { taken = begin(b.other_session(), key, owner(1), true); });
         const bool applied = b.take(std::move(ended), "finish answers").applied;
         const BeginOutcome begun = b.take(std::move(taken), "begin answers");
-        b.expect(applied != (begun.kind == Kind::acquired), "either the owner finishes or another takes over, never both, never neither");
+        b.expect(applied != (begun.kind == Kind::acquired),
+                 "either the owner finishes or another takes over, never both, never neither");
         b.expect(!applied || begun.kind == Kind::finished, "and who comes after a finish sees it");
     }
 }
@@ -111,14 +118,16 @@ void finish_against_recovery(StoreBench& b) {
     });
     bool all = true;
     for (int round = 0; round < rounds; ++round) {
-        const auto out = finish(b.session(), "k" + std::to_string(round), versions[static_cast<std::size_t>(round)], owner(9), RecordStatus::success);
+        const auto out = finish(b.session(), "k" + std::to_string(round), versions[static_cast<std::size_t>(round)],
+                                owner(9), RecordStatus::success);
         all = all && out && out->applied;
     }
     done = true;
     recovery.join();
     b.expect(all, "recovery never keeps the owner from finishing");
     for (int round = 0; round < rounds; ++round)
-        b.expect(b.row("k" + std::to_string(round)).status == RecordStatus::success, "and never overwrites what was finished");
+        b.expect(b.row("k" + std::to_string(round)).status == RecordStatus::success,
+                 "and never overwrites what was finished");
 }
 
 void finish_of_two_statuses(StoreBench& b) {
@@ -128,7 +137,8 @@ void finish_of_two_statuses(StoreBench& b) {
         Result<FinishOutcome> one = FinishOutcome{}, two = FinishOutcome{};
         together([&] { one = finish(b.session(), key, version, owner(1), RecordStatus::success); },
                  [&] { two = finish(b.other_session(), key, version, owner(1), RecordStatus::fail); });
-        const FinishOutcome first = b.take(std::move(one), "finish answers"), second = b.take(std::move(two), "finish answers");
+        const FinishOutcome first = b.take(std::move(one), "finish answers"),
+                            second = b.take(std::move(two), "finish answers");
         b.expect(first.applied != second.applied, "exactly one end is written");
         const RecordStatus written = first.applied ? RecordStatus::success : RecordStatus::fail;
         b.expect(b.row(key).status == written, "and stays");

@@ -15,8 +15,7 @@ CaseResult run_one(const Fixture& fixture, const Case& one) {
         auto bench = std::make_unique<Bench>(fixture);
         try {
             one.run(*bench);
-        } catch (const Stop&) {
-        }
+        } catch (const Stop&) {}
         result.broken = std::move(bench->broken());
         result.not_asked = bench->why_not_asked();
     } catch (const Stop&) {
@@ -33,11 +32,14 @@ CaseResult run_one(const Fixture& fixture, const Case& one) {
 
 std::vector<StoreCase> all_store_cases() {
     std::vector<StoreCase> all;
-    for (const auto& list : {begin_cases(), finish_cases(), upkeep_cases(), batch_cases(), race_cases()}) all.insert(all.end(), list.begin(), list.end());
+    for (const auto& list : {begin_cases(), finish_cases(), upkeep_cases(), batch_cases(), race_cases()})
+        all.insert(all.end(), list.begin(), list.end());
     return all;
 }
 
-CaseResult run_store_case(const StoreFixture& fixture, const StoreCase& one) { return run_one<StoreBench>(fixture, one); }
+CaseResult run_store_case(const StoreFixture& fixture, const StoreCase& one) {
+    return run_one<StoreBench>(fixture, one);
+}
 CaseResult run_gate_case(const GateFixture& fixture, const GateCase& one) { return run_one<GateBench>(fixture, one); }
 
 std::vector<CaseResult> run_store(const StoreFixture& fixture) {

@@ -9,7 +9,8 @@ using std::chrono::milliseconds;
 
 Owner owner(std::uint64_t number) {
     Owner made;
-    for (std::size_t i = 0; i < made.bytes.size(); ++i) made.bytes[i] = static_cast<unsigned char>((number >> (8 * (i % 8))) ^ (i * 37));
+    for (std::size_t i = 0; i < made.bytes.size(); ++i)
+        made.bytes[i] = static_cast<unsigned char>((number >> (8 * (i % 8))) ^ (i * 37));
     return made;
 }
 
@@ -45,7 +46,8 @@ void StoreBench::pass(milliseconds span) {
     while (now() < until) std::this_thread::sleep_for(milliseconds(2));
 }
 
-Result<BeginOutcome> StoreBench::try_begin(std::string_view key, const Owner& owner, const Try& how, StoreSession* session) {
+Result<BeginOutcome> StoreBench::try_begin(std::string_view key, const Owner& owner, const Try& how,
+                                           StoreSession* session) {
     BeginRequest request;
     request.trace_id = key;
     request.operation = how.operation;
@@ -76,8 +78,8 @@ std::uint64_t StoreBench::acquire(std::string_view key, const Owner& owner, cons
     return out.version;
 }
 
-FinishOutcome StoreBench::finish(std::string_view key, std::uint64_t version, const Owner& owner, RecordStatus status, const Response* response,
-                                 const End& how, StoreSession* session) {
+FinishOutcome StoreBench::finish(std::string_view key, std::uint64_t version, const Owner& owner, RecordStatus status,
+                                 const Response* response, const End& how, StoreSession* session) {
     FinishRequest request;
     request.trace_id = key;
     request.version = version;
@@ -95,8 +97,8 @@ FinishOutcome StoreBench::finish(std::string_view key, std::uint64_t version, co
     return take(std::move(out), "finish answers");
 }
 
-RenewOutcome::Kind StoreBench::renew(std::string_view key, std::uint64_t version, const Owner& owner, std::int64_t lease, bool ask,
-                                     StoreSession* session) {
+RenewOutcome::Kind StoreBench::renew(std::string_view key, std::uint64_t version, const Owner& owner,
+                                     std::int64_t lease, bool ask, StoreSession* session) {
     const RenewRequest request{key, version, owner, lease, ask};
     Result<RenewOutcome> out = Error(ErrorKind::internal, "not set");
     (session ? *session : *session_).renew({&request, 1}, {&out, 1}, soon());
@@ -116,7 +118,8 @@ Record StoreBench::row(std::string_view key, StoreSession* session) {
     return std::move(*found);
 }
 
-Record StoreBench::prepared(std::string_view key, RecordStatus status, std::uint64_t number, const Try& how, std::int64_t retention) {
+Record StoreBench::prepared(std::string_view key, RecordStatus status, std::uint64_t number, const Try& how,
+                            std::int64_t retention) {
     Try begin = how;
     if (status == RecordStatus::marked) {
         begin.status = RecordStatus::marked;
@@ -127,7 +130,8 @@ Record StoreBench::prepared(std::string_view key, RecordStatus status, std::uint
         const Response answer = response("body of " + std::string(key));
         End end;
         end.retention = retention;
-        require(finish(key, version, owner(number), status, is_terminal(status) ? &answer : nullptr, end).applied, "the row is prepared");
+        require(finish(key, version, owner(number), status, is_terminal(status) ? &answer : nullptr, end).applied,
+                "the row is prepared");
     }
     return row(key);
 }

@@ -2,7 +2,6 @@
 #pragma once
 
 #include "nebis/conformance.hpp"
-
 #include "probe.hpp"
 
 #include <deque>
@@ -64,20 +63,23 @@ public:
     /// Time enough for it to be over.
     void pass_lease() { pass(std::chrono::milliseconds(short_lease() + 1)); }
 
-    Result<BeginOutcome> try_begin(std::string_view key, const Owner& owner, const Try& how = {}, StoreSession* session = nullptr);
+    Result<BeginOutcome> try_begin(std::string_view key, const Owner& owner, const Try& how = {},
+                                   StoreSession* session = nullptr);
     BeginOutcome begin(std::string_view key, const Owner& owner, const Try& how = {}, StoreSession* session = nullptr);
     /// The version won; the case ends when the key isn't.
-    std::uint64_t acquire(std::string_view key, const Owner& owner, const Try& how = {}, StoreSession* session = nullptr);
+    std::uint64_t acquire(std::string_view key, const Owner& owner, const Try& how = {},
+                          StoreSession* session = nullptr);
     FinishOutcome finish(std::string_view key, std::uint64_t version, const Owner& owner, RecordStatus status,
                          const Response* response = nullptr, const End& how = {}, StoreSession* session = nullptr);
-    RenewOutcome::Kind renew(std::string_view key, std::uint64_t version, const Owner& owner, std::int64_t lease, bool ask = false,
-                             StoreSession* session = nullptr);
+    RenewOutcome::Kind renew(std::string_view key, std::uint64_t version, const Owner& owner, std::int64_t lease,
+                             bool ask = false, StoreSession* session = nullptr);
     std::optional<Record> find(std::string_view key, StoreSession* session = nullptr);
     /// The row, which must be there.
     Record row(std::string_view key, StoreSession* session = nullptr);
 
     /// A row in that status, final ones with a response, its owner being `owner(number)`.
-    Record prepared(std::string_view key, RecordStatus status, std::uint64_t number, const Try& how = {}, std::int64_t retention = 3'600'000);
+    Record prepared(std::string_view key, RecordStatus status, std::uint64_t number, const Try& how = {},
+                    std::int64_t retention = 3'600'000);
 
 private:
     const StoreFixture& fixture_;

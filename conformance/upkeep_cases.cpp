@@ -29,12 +29,14 @@ void recovery_moves_the_abandoned(StoreBench& b) {
     b.pass_lease();
     const auto moved = recover(b);
     b.equal(moved.size(), std::size_t{1}, "exactly the abandoned attempt is moved");
-    b.expect(!moved.empty() && moved[0].trace_id == "dead" && moved[0].status == RecordStatus::unknown && moved[0].version == dead &&
-                 moved[0].owner == owner(1) && moved[0].request_body == "{7}",
+    b.expect(!moved.empty() && moved[0].trace_id == "dead" && moved[0].status == RecordStatus::unknown &&
+                 moved[0].version == dead && moved[0].owner == owner(1) && moved[0].request_body == "{7}",
              "and reported as it is after the move");
     b.expect(b.row("dead").status == RecordStatus::unknown, "the row is UNKNOWN");
-    b.expect(b.row("alive").status == RecordStatus::processing && b.row("renewed").status == RecordStatus::processing, "leases live on");
-    b.expect(b.row("marked").status == RecordStatus::marked && b.row("done").status == RecordStatus::success, "final rows stay");
+    b.expect(b.row("alive").status == RecordStatus::processing && b.row("renewed").status == RecordStatus::processing,
+             "leases live on");
+    b.expect(b.row("marked").status == RecordStatus::marked && b.row("done").status == RecordStatus::success,
+             "final rows stay");
     b.expect(recover(b).empty(), "a second run finds nothing");
     b.expect(b.finish("dead", dead, owner(1), RecordStatus::success).applied, "the late owner still finishes");
 }
@@ -55,7 +57,8 @@ void clean_up_deletes_expired_finals_only(StoreBench& b) {
     // C50, C51.
     const std::int64_t soon = b.short_lease();
     int number = 1;
-    for (const auto status : {RecordStatus::success, RecordStatus::rejected, RecordStatus::fail, RecordStatus::marked, RecordStatus::unknown})
+    for (const auto status : {RecordStatus::success, RecordStatus::rejected, RecordStatus::fail, RecordStatus::marked,
+                              RecordStatus::unknown})
         b.prepared("short" + std::to_string(number++), status, 1, {}, soon);
     for (const auto status : {RecordStatus::success, RecordStatus::rejected, RecordStatus::fail, RecordStatus::marked})
         b.prepared("long" + std::to_string(number++), status, 1);
@@ -76,7 +79,8 @@ void clean_up_in_small_batches_ends(StoreBench& b) {
     for (const auto& key : keys) b.prepared(key, RecordStatus::fail, 1, {}, 1);
     b.pass(milliseconds(2));
     std::size_t deleted = 0;
-    for (std::size_t step = 1; step != 0 && deleted <= keys.size(); deleted += step) step = clean(b, 40), b.expect(step <= 40, "a batch keeps its limit");
+    for (std::size_t step = 1; step != 0 && deleted <= keys.size(); deleted += step)
+        step = clean(b, 40), b.expect(step <= 40, "a batch keeps its limit");
     b.equal(deleted, keys.size(), "all are deleted in the end");
 }
 
@@ -84,9 +88,11 @@ void purge_is_exact(StoreBench& b) {
     int number = 1;
     for (const auto status : {RecordStatus::processing, RecordStatus::success, RecordStatus::unknown}) {
         const Record row = b.prepared("k" + std::to_string(number++), status, 1);
-        b.expect(!b.take(b.session().purge(row.trace_id, row.version + 1, StoreBench::soon()), "purge answers"), "another version isn't there");
+        b.expect(!b.take(b.session().purge(row.trace_id, row.version + 1, StoreBench::soon()), "purge answers"),
+                 "another version isn't there");
         b.expect(b.find(row.trace_id).has_value(), "and nothing is deleted");
-        b.expect(b.take(b.session().purge(row.trace_id, row.version, StoreBench::soon()), "purge answers"), "this one is, whatever its status");
+        b.expect(b.take(b.session().purge(row.trace_id, row.version, StoreBench::soon()), "purge answers"),
+                 "this one is, whatever its status");
         b.expect(!b.find(row.trace_id, &b.other_session()), "and is gone");
         b.expect(!b.take(b.session().purge(row.trace_id, row.version, StoreBench::soon()), "purge answers"), "once");
     }
@@ -128,7 +134,8 @@ void every_handle_sees_every_commit(StoreBench& b) {
     }
     const std::uint64_t version = b.acquire("k", owner(1));
     b.equal(b.row("k", &b.other_session()).version, version, "what was begun here is seen there at once");
-    b.expect(b.finish("k", version, owner(1), RecordStatus::success, nullptr, {}, &b.other_session()).applied, "and finished there");
+    b.expect(b.finish("k", version, owner(1), RecordStatus::success, nullptr, {}, &b.other_session()).applied,
+             "and finished there");
     b.expect(b.row("k").status == RecordStatus::success, "and seen here");
 }
 
@@ -139,14 +146,16 @@ void rows_outlive_their_sessions(StoreBench& b) {
     auto third = b.fixture().another(std::shared_ptr<Store>(std::shared_ptr<void>(), &b.store()));
     auto session = b.open(*third);
     const Record after = b.row("k", session.get());
-    b.expect(after.version == before.version && after.response == before.response, "a handle opened later sees the same rows");
+    b.expect(after.version == before.version && after.response == before.response,
+             "a handle opened later sees the same rows");
 }
 
 void waiters_are_woken(StoreBench& b) {
     const std::uint64_t version = b.acquire("k", owner(1));
     // Wakes may be spurious, so wait for quiet first, bounded, then for the change.
     const auto until = StoreBench::soon();
-    for (int i = 0; i < 50 && b.other_store().wait_for_change(std::chrono::steady_clock::now() + milliseconds(10)); ++i) {}
+    for (int i = 0; i < 50 && b.other_store().wait_for_change(std::chrono::steady_clock::now() + milliseconds(10));
+         ++i) {}
     bool woken = false;
     std::thread waiter([&] {
         while (!woken && std::chrono::steady_clock::now() < until) {

@@ -22,13 +22,15 @@
 #include <utility>
 #include <vector>
 
-/// Fakes for tests of what is built on Nebis: a clock that stands still, a store that fails on command, a gate in the test's hand.
+/// Fakes for tests of what is built on Nebis: a clock that stands still, a store that fails on command, a gate in the
+/// test's hand.
 namespace nebis::fakes {
 
 /// A store clock that moves when it is told to. Copies are the same clock. **Threads**: safe.
 class VirtualClock {
 public:
-    explicit VirtualClock(StoreMillis start = 1'700'000'000'000) : now_(std::make_shared<std::atomic<StoreMillis>>(start)) {}
+    explicit VirtualClock(StoreMillis start = 1'700'000'000'000)
+        : now_(std::make_shared<std::atomic<StoreMillis>>(start)) {}
 
     StoreMillis now() const noexcept { return now_->load(); }
     void advance(std::chrono::milliseconds by) const noexcept { now_->fetch_add(by.count()); }
@@ -123,7 +125,8 @@ private:
 /// A real store behind a FaultPlan.
 class FaultyStore final : public Store {
 public:
-    FaultyStore(std::shared_ptr<Store> inner, std::shared_ptr<FaultPlan> plan) : inner_(std::move(inner)), plan_(std::move(plan)) {}
+    FaultyStore(std::shared_ptr<Store> inner, std::shared_ptr<FaultPlan> plan)
+        : inner_(std::move(inner)), plan_(std::move(plan)) {}
 
     std::string_view name() const noexcept override { return inner_->name(); }
     StoreTraits traits() const noexcept override { return inner_->traits(); }
@@ -143,18 +146,21 @@ public:
 
     static Error error_of(const StoreFault& fault) {
         const bool lost = fault.kind != StoreFault::Kind::refuse;
-        return {lost ? ErrorKind::maybe_applied : fault.error, lost ? "the reply was lost" : "the store refuses", "FaultPlan"};
+        return {lost ? ErrorKind::maybe_applied : fault.error, lost ? "the reply was lost" : "the store refuses",
+                "FaultPlan"};
     }
 
 private:
     class Session final : public StoreSession {
     public:
-        Session(std::unique_ptr<StoreSession> inner, std::shared_ptr<FaultPlan> plan) : inner_(std::move(inner)), plan_(std::move(plan)) {}
+        Session(std::unique_ptr<StoreSession> inner, std::shared_ptr<FaultPlan> plan)
+            : inner_(std::move(inner)), plan_(std::move(plan)) {}
 
         void begin(std::span<const BeginRequest> in, std::span<Result<BeginOutcome>> out, Deadline deadline) override {
             batch(StoreCall::begin, out, deadline, [&] { inner_->begin(in, out, deadline); });
         }
-        void finish(std::span<const FinishRequest> in, std::span<Result<FinishOutcome>> out, Deadline deadline) override {
+        void finish(std::span<const FinishRequest> in, std::span<Result<FinishOutcome>> out,
+                    Deadline deadline) override {
             batch(StoreCall::finish, out, deadline, [&] { inner_->finish(in, out, deadline); });
         }
         void renew(std::span<const RenewRequest> in, std::span<Result<RenewOutcome>> out, Deadline deadline) override {
@@ -176,8 +182,10 @@ private:
         Result<StoreMillis> now(Deadline deadline) override {
             return one(StoreCall::now, deadline, [&] { return inner_->now(deadline); });
         }
-        Result<std::string> key_rule(std::string_view operation, std::string_view digest, bool accept, Deadline deadline) override {
-            return one(StoreCall::key_rule, deadline, [&] { return inner_->key_rule(operation, digest, accept, deadline); });
+        Result<std::string> key_rule(std::string_view operation, std::string_view digest, bool accept,
+                                     Deadline deadline) override {
+            return one(StoreCall::key_rule, deadline,
+                       [&] { return inner_->key_rule(operation, digest, accept, deadline); });
         }
 
     private:
@@ -290,7 +298,8 @@ private:
                     outcome.remaining_millis = held->second.remaining_millis;
                     return outcome;
                 }
-                state_->locks.insert_or_assign(std::string(request.trace_id), Held{request.owner, request.lease_millis});
+                state_->locks.insert_or_assign(std::string(request.trace_id),
+                                               Held{request.owner, request.lease_millis});
                 return outcome;
             });
         }

@@ -10,7 +10,9 @@ using std::chrono::milliseconds;
 namespace {
 
 /// 1 when less than a millisecond is left: 0 would read as "free".
-std::int64_t rest(Time until, Time now) { return std::max<std::int64_t>(std::chrono::duration_cast<milliseconds>(until - now).count(), 1); }
+std::int64_t rest(Time until, Time now) {
+    return std::max<std::int64_t>(std::chrono::duration_cast<milliseconds>(until - now).count(), 1);
+}
 
 }  // namespace
 
@@ -40,7 +42,8 @@ void Table::keep(Shard& shard, const CachedResult& result, std::int64_t ttl_mill
     if (results_per_shard_ == 0 || life <= milliseconds::zero() || !is_terminal(result.status)) return;
     shard.results.push_front({result, now + life});
     shard.by_key.emplace(shard.results.front().result.trace_id, shard.results.begin());
-    if (shard.results.size() > results_per_shard_) drop_result(shard, std::string(shard.results.back().result.trace_id));
+    if (shard.results.size() > results_per_shard_)
+        drop_result(shard, std::string(shard.results.back().result.trace_id));
 }
 
 EnterOutcome Table::enter(const EnterRequest& request) {

@@ -2,6 +2,7 @@
 #include "nebis/gate.hpp"
 
 #include <algorithm>
+#include <exception>
 #include <map>
 #include <mutex>
 #include <string>
@@ -17,8 +18,22 @@ struct Taken {
 };
 
 std::int64_t millis_until(Deadline deadline) {
-    const auto rest = std::chrono::duration_cast<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now()).count();
+    const auto rest =
+        std::chrono::duration_cast<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now()).count();
     return std::max<std::int64_t>(rest, 0);
+}
+
+/// Locks and caches are written by users; what they throw is their failure, not ours.
+template <class Call>
+auto guarded(Call call) -> decltype(call()) {
+    try {
+        return call();
+    } catch (const std::exception& thrown) {
+        return Error(ErrorKind::unavailable, "the lock or the result cache threw an exception", thrown.what())
+            .with_code("gate-threw");
+    } catch (...) {
+        return Error(ErrorKind::unavailable, "the lock or the result cache threw something").with_code("gate-threw");
+    }
 }
 
 class ComposedSession final : public GateSession {
@@ -27,20 +42,27 @@ public:
         : lock_(std::move(lock)), cache_(std::move(cache)), taken_(std::move(taken)) {}
 
     void enter(std::span<const EnterRequest> in, std::span<Result<EnterOutcome>> out, Deadline deadline) override {
-        for (std::size_t i = 0; i < in.size(); ++i) out[i] = enter_one(in[i], deadline);
+        for (std::size_t i = 0; i < in.size(); ++i) out[i] = guarded([&] { return enter_one(in[i], deadline); });
     }
 
     void leave(std::span<const LeaveRequest> in, std::span<Result<bool>> out, Deadline deadline) override {
-        for (std::size_t i = 0; i < in.size(); ++i) out[i] = leave_one(in[i], deadline);
+        for (std::size_t i = 0; i < in.size(); ++i) out[i] = guarded([&] { return leave_one(in[i], deadline); });
     }
 
     void renew(std::span<const LockRenewRequest> in, std::span<Result<bool>> out, Deadline deadline) override {
         for (std::size_t i = 0; i < in.size(); ++i)
-            out[i] = lock_->renew(in[i].trace_id, in[i].owner, in[i].lease_millis, deadline);
+            out[i] = guarded([&] { return lock_->renew(in[i].trace_id, in[i].owner, in[i].lease_millis, deadline); });
     }
 
-    Result<void> evict(std::string_view trace_id, const Owner* take, std::int64_t lease_millis, Deadline deadline) override {
-        // A lock service that only its owner can open: step A waits for the holder to leave, so that no result is put behind its back.
+    Result<void> evict(std::string_view trace_id, const Owner* take, std::int64_t lease_millis,
+                       Deadline deadline) override {
+        return guarded([&] { return evict_one(trace_id, take, lease_millis, deadline); });
+    }
+
+private:
+    Result<void> evict_one(std::string_view trace_id, const Owner* take, std::int64_t lease_millis, Deadline deadline) {
+        // A lock service that only its owner can open: step A waits for the holder to leave, so that no result is put
+        // behind its back.
         if (take) {
             auto held = lock_->acquire(trace_id, *take, lease_millis, deadline);
             if (!held) return std::move(held).error();
@@ -56,12 +78,11 @@ public:
         return take ? Result<void>() : release_taken(trace_id, deadline);
     }
 
-private:
     Result<EnterOutcome> enter_one(const EnterRequest& request, Deadline deadline) {
         EnterOutcome out;
         if (cache_) {
             // The cache is a hint twice over: its failure is a miss, and what it gives is checked.
-            auto hit = cache_->get(request.trace_id, deadline);
+            auto hit = guarded([&] { return cache_->get(request.trace_id, deadline); });
             if (hit && *hit && (*hit)->trace_id == request.trace_id && (*hit)->request_hash == request.request_hash) {
                 out.kind = EnterOutcome::Kind::finished;
                 out.result = std::move(*hit);
@@ -83,7 +104,8 @@ private:
             auto ours = lock_->renew(request.trace_id, request.owner, millis_until(deadline) + 1000, deadline);
             if (!ours) return ours;
             if (!*ours) return false;
-            (void)cache_->put(*request.result, request.result_ttl_millis, deadline);  // a result not kept costs a read, no more
+            (void)cache_->put(*request.result, request.result_ttl_millis,
+                              deadline);  // a result not kept costs a read, no more
         }
         return lock_->release(request.trace_id, request.owner, deadline);
     }

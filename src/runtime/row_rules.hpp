@@ -6,9 +6,10 @@
 #include <algorithm>
 #include <limits>
 
-/// What begin, finish, renew, recover and clean decide about one row: the rules of store.hpp as plain functions, for the stores that
-/// read a row, decide, and write it back while nobody else can (memory under its mutex, SQLite under its write lock).
-/// A store that decides inside its SQL statement says the same thing there; the conformance suite holds both to it.
+/// What begin, finish, renew, recover and clean decide about one row: the rules of store.hpp as plain functions, for
+/// the stores that read a row, decide, and write it back while nobody else can (memory under its mutex, SQLite under
+/// its write lock). A store that decides inside its SQL statement says the same thing there; the conformance suite
+/// holds both to it.
 namespace nebis::runtime {
 
 /// The columns that decide.
@@ -41,7 +42,8 @@ enum class BeginVerdict : std::uint8_t {
     other_scheme,
 };
 
-/// A row without a lease (0: written by an older version, or by hand) is held until its own retention ends, never free at once (C13).
+/// A row without a lease (0: written by an older version, or by hand) is held until its own retention ends, never free
+/// at once (C13).
 inline StoreMillis lease_end(const RowHead& row) noexcept {
     if (row.lease_expire_time > 0) return row.lease_expire_time;
     return row.expire_time > 0 ? row.expire_time : std::numeric_limits<StoreMillis>::max();
@@ -77,14 +79,15 @@ inline BeginVerdict judge_begin(const RowHead& row, const BeginRequest& request,
 
 inline bool acquires(BeginVerdict verdict) noexcept { return verdict <= BeginVerdict::take_over; }
 
-/// ◆ The fencing token grows at every take-over and over deletes; `floor` is the greatest version that a deleted row had.
+/// ◆ The fencing token grows at every take-over and over deletes; `floor` is the greatest version that a deleted row
+/// had.
 inline std::uint64_t next_version(std::uint64_t row_version, std::uint64_t floor, const StoreTime& now) noexcept {
     return std::max({row_version + 1, floor + 1, now.micros});
 }
 
 /// The row after an insert (`existing` null) or a take-over.
-inline RowHead begun_row(const RowHead* existing, BeginVerdict verdict, const BeginRequest& request, std::uint64_t floor,
-                         const StoreTime& now) noexcept {
+inline RowHead begun_row(const RowHead* existing, BeginVerdict verdict, const BeginRequest& request,
+                         std::uint64_t floor, const StoreTime& now) noexcept {
     RowHead row;
     row.status = request.status;
     row.version = next_version(existing ? existing->version : 0, floor, now);
@@ -134,7 +137,8 @@ inline void lapse_row(RowHead& row, const StoreTime& now) noexcept {
     row.update_time = now.millis;
 }
 
-/// Finishing ends the lease, so that an asker of an UNKNOWN row need not wait for the rest of it; PROCESSING over PROCESSING keeps it.
+/// Finishing ends the lease, so that an asker of an UNKNOWN row need not wait for the rest of it; PROCESSING over
+/// PROCESSING keeps it.
 inline void finish_row(RowHead& row, const FinishRequest& request, const StoreTime& now) noexcept {
     row.status = request.status;
     if (request.status != RecordStatus::processing) row.lease_expire_time = now.millis;
@@ -143,8 +147,9 @@ inline void finish_row(RowHead& row, const FinishRequest& request, const StoreTi
     if (request.new_owner) row.owner = *request.new_owner;
 }
 
-/// A late renewal of a row that is still PROCESSING and still ours succeeds: nobody took it over, so nothing was lost. That is what lets
-/// owners live through a store that was away, or locked by one long transaction, for more than a lease.
+/// A late renewal of a row that is still PROCESSING and still ours succeeds: nobody took it over, so nothing was lost.
+/// That is what lets owners live through a store that was away, or locked by one long transaction, for more than a
+/// lease.
 inline bool may_renew(const RowHead& row, const RenewRequest& request, StoreMillis now) noexcept {
     if (row.version != request.version || row.owner != request.owner) return false;
     if (!request.ask) return row.status == RecordStatus::processing;
@@ -158,9 +163,12 @@ inline void renew_row(RowHead& row, const RenewRequest& request, const StoreTime
 }
 
 inline bool may_recover(const RowHead& row, const RecoverRequest& request, StoreMillis now) noexcept {
-    return row.status == RecordStatus::processing && lease_over(row, now) && row.update_time + request.min_age_millis <= now;
+    return row.status == RecordStatus::processing && lease_over(row, now) &&
+           row.update_time + request.min_age_millis <= now;
 }
 
-inline bool may_clean(const RowHead& row, StoreMillis now) noexcept { return is_final(row.status) && retention_over(row, now); }
+inline bool may_clean(const RowHead& row, StoreMillis now) noexcept {
+    return is_final(row.status) && retention_over(row, now);
+}
 
 }  // namespace nebis::runtime

@@ -7,8 +7,8 @@
 #include <limits>
 
 // Format 1, all numbers unsigned LEB128 unless said:
-//   0xE7 1 | flags (1: tombstone) | status, zigzag | header count | (name length, name, value length, value)* | body length, body
-//   | CRC-32C of all that, 4 bytes, little endian
+//   0xE7 1 | flags (1: tombstone) | status, zigzag | header count | (name length, name, value length, value)* | body
+//   length, body | CRC-32C of all that, 4 bytes, little endian
 namespace nebis::runtime {
 namespace {
 
@@ -98,12 +98,14 @@ std::string encode_response(const Response& response) {
         put_text(out, header.value);
     }
     put_text(out, response.body);
-    for (std::uint32_t crc = checksum(out), i = 0; i < checksum_bytes; ++i) out.push_back(static_cast<char>(crc >> (8 * i)));
+    for (std::uint32_t crc = checksum(out), i = 0; i < checksum_bytes; ++i)
+        out.push_back(static_cast<char>(crc >> (8 * i)));
     return out;
 }
 
 Result<Response> decode_response(std::string_view blob) {
-    if (blob.size() < 3 + checksum_bytes || static_cast<unsigned char>(blob[0]) != magic) return damaged("not a response snapshot");
+    if (blob.size() < 3 + checksum_bytes || static_cast<unsigned char>(blob[0]) != magic)
+        return damaged("not a response snapshot");
     if (static_cast<unsigned char>(blob[1]) != format) return damaged("format of another version");
     const std::string_view content = blob.substr(0, blob.size() - checksum_bytes);
     std::uint32_t crc = 0;
@@ -118,7 +120,8 @@ Result<Response> decode_response(std::string_view blob) {
     response.tombstone = (flags & tombstone_flag) != 0;
     const std::uint64_t zigzag = reader.number();
     const auto status = static_cast<std::int64_t>((zigzag >> 1) ^ (~(zigzag & 1) + 1));
-    if (status < std::numeric_limits<int>::min() || status > std::numeric_limits<int>::max()) return damaged("status out of range");
+    if (status < std::numeric_limits<int>::min() || status > std::numeric_limits<int>::max())
+        return damaged("status out of range");
     response.status = static_cast<int>(status);
     const std::uint64_t headers = reader.number();
     if (headers > content.size() / 2) return damaged("header count out of range");  // each takes two bytes at least

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "nebis/memory.hpp"
-
 #include "table.hpp"
 
 #include <map>
@@ -98,7 +97,8 @@ void add_to(Drivers& drivers) {
         std::mutex mutex;
         std::map<std::pair<std::string, std::string>, std::shared_ptr<Store>> stores;
     };
-    drivers.stores["memory"] = [known = std::make_shared<Known>()](const DriverSettings& settings) -> Result<std::shared_ptr<Store>> {
+    drivers.stores["memory"] =
+        [known = std::make_shared<Known>()](const DriverSettings& settings) -> Result<std::shared_ptr<Store>> {
         const std::lock_guard lock(known->mutex);
         auto& store = known->stores[{settings.data_source, settings.table}];
         if (!store) store = memory::store();

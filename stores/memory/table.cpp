@@ -145,8 +145,7 @@ Result<FindOutcome> Table::find(const FindRequest& request) {
     const std::lock_guard lock(shard.mutex);
     FindOutcome out;
     out.now = now().millis;
-    if (const auto at = shard.rows.find(key); at != shard.rows.end())
-        out.record = record_of(*at->second, out.now);
+    if (const auto at = shard.rows.find(key); at != shard.rows.end()) out.record = record_of(*at->second, out.now);
     return out;
 }
 

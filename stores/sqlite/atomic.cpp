@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "errors.hpp"
 #include "rows.hpp"
-#include "sqlite_store.hpp"
-
 #include "runtime/execution_state.hpp"
+#include "sqlite_store.hpp"
 
 #include <algorithm>
 #include <thread>
@@ -45,7 +44,12 @@ Response kept(const Response& response, std::size_t max_body) {
 class Attempt {
 public:
     Attempt(detail::File& file, const AtomicClaim& claim, std::string table, Execution& execution, Deadline deadline)
-        : file_(file), claim_(claim), table_(std::move(table)), execution_(execution), deadline_(deadline), version_(claim.version) {}
+        : file_(file),
+          claim_(claim),
+          table_(std::move(table)),
+          execution_(execution),
+          deadline_(deadline),
+          version_(claim.version) {}
 
     AtomicReport run(const TransactionRunner::Body& body) {
         if (file_.turn()->is_with_this_thread()) return ended(Kind::rolled_back, nested());
@@ -67,7 +71,8 @@ public:
 
 private:
     static Error nested() {
-        return Error(ErrorKind::unsupported, "an `atomic` operation inside the body of another one on the same SQLite file", {},
+        return Error(ErrorKind::unsupported,
+                     "an `atomic` operation inside the body of another one on the same SQLite file", {},
                      "do it after the body has returned")
             .with_code("nested-atomic");
     }
@@ -124,11 +129,13 @@ private:
             report.failure = std::current_exception();
             return body_left_transaction_open() ? rolled_back(std::move(report)) : transaction_lost(std::move(report));
         }
-        // A body that lets SQLite roll back (a full disk, an explicit ROLLBACK) or tries to commit has ended the transaction: what it wrote
-        // afterwards was refused by the commit hook. RELEASE would find an outer savepoint of the body's own, so the hooks are asked as well.
+        // A body that lets SQLite roll back (a full disk, an explicit ROLLBACK) or tries to commit has ended the
+        // transaction: what it wrote afterwards was refused by the commit hook. RELEASE would find an outer savepoint
+        // of the body's own, so the hooks are asked as well.
         if (!body_left_transaction_open()) return transaction_lost(std::move(report));
-        const char* const end_of_body =
-            report.status == RecordStatus::success ? "RELEASE nebis_body" : "ROLLBACK TO nebis_body; RELEASE nebis_body";
+        const char* const end_of_body = report.status == RecordStatus::success
+                                            ? "RELEASE nebis_body"
+                                            : "ROLLBACK TO nebis_body; RELEASE nebis_body";
         if (connection_->run(end_of_body) != SQLITE_OK) return transaction_lost(std::move(report));
         return finish(std::move(report));
     }
@@ -210,7 +217,8 @@ private:
         return report;
     }
 
-    // ---- an ambiguous commit is read back with a write: a plain read can't tell what a recovery of the log would bring back -------
+    // ---- an ambiguous commit is read back with a write: a plain read can't tell what a recovery of the log would
+    // bring back -------
 
     AtomicReport settle(AtomicReport report) {
         for (int tried = 0; tried < tries_to_settle && std::chrono::steady_clock::now() < deadline_; ++tried) {
@@ -254,7 +262,8 @@ private:
         auto begun = rows_->begin(again, file_.now());
         if (!begun) return {};
         if (begun->kind != BeginOutcome::Kind::acquired) {
-            if (begun->record && begun->record->owner == claim_.owner && begun->record->version == version_) return ended(Kind::committed);
+            if (begun->record && begun->record->owner == claim_.owner && begun->record->version == version_)
+                return ended(Kind::committed);
             return found(std::move(*begun));
         }
         FinishRequest request;
@@ -316,18 +325,24 @@ private:
 
 }  // namespace
 
-std::shared_ptr<TransactionRunner> runner(const Database& database) { return std::make_shared<Runner>(database.file()); }
+std::shared_ptr<TransactionRunner> runner(const Database& database) {
+    return std::make_shared<Runner>(database.file());
+}
 
-Result<void> finish_in(const Execution& execution, sqlite3* transaction, const Response& response, const FinishIn& how) {
+Result<void> finish_in(const Execution& execution, sqlite3* transaction, const Response& response,
+                       const FinishIn& how) {
     if (sqlite3_get_autocommit(transaction) != 0)
-        return Error(ErrorKind::misconfigured, "finish_in needs an open transaction", {}, "run BEGIN IMMEDIATE first").with_code("no-transaction");
+        return Error(ErrorKind::misconfigured, "finish_in needs an open transaction", {}, "run BEGIN IMMEDIATE first")
+            .with_code("no-transaction");
     if (how.status != RecordStatus::success && how.status != RecordStatus::rejected)
-        return Error(ErrorKind::misconfigured, "finish_in writes SUCCESS or REJECTED", {}, "to fail, roll back and throw");
+        return Error(ErrorKind::misconfigured, "finish_in writes SUCCESS or REJECTED", {},
+                     "to fail, roll back and throw");
     Rows rows;
     if (auto ready = rows.prepare(transaction, std::string(how.table), Rows::Part::finish); !ready) return ready;
     const Response stored = kept(response, how.max_response_bytes);
     const auto micros =
-        std::chrono::duration_cast<std::chrono::microseconds>(std::chrono::system_clock::now().time_since_epoch()).count();
+        std::chrono::duration_cast<std::chrono::microseconds>(std::chrono::system_clock::now().time_since_epoch())
+            .count();
     FinishRequest request;
     request.trace_id = execution.trace_id();
     request.version = execution.fencing_token();
@@ -338,7 +353,8 @@ Result<void> finish_in(const Execution& execution, sqlite3* transaction, const R
     auto finished = rows.finish(request, {micros / 1000, static_cast<std::uint64_t>(micros)});
     if (!finished) return std::move(finished).error();
     if (finished->applied) return {};
-    return Error(ErrorKind::unavailable, "another attempt has taken this record over", {}, "roll back: this attempt's effect must not count")
+    return Error(ErrorKind::unavailable, "another attempt has taken this record over", {},
+                 "roll back: this attempt's effect must not count")
         .with_code("fenced-off");
 }
 

@@ -16,14 +16,17 @@ using std::chrono::microseconds;
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
-/// The log is written before the commit can be seen; a flush lies between. So after a word of the kernel look again in growing steps.
-constexpr std::array after_a_word{microseconds(200), microseconds(500), microseconds(1000), microseconds(3000), microseconds(10000)};
+/// The log is written before the commit can be seen; a flush lies between. So after a word of the kernel look again in
+/// growing steps.
+constexpr std::array after_a_word{microseconds(200), microseconds(500), microseconds(1000), microseconds(3000),
+                                  microseconds(10000)};
 constexpr milliseconds poll_behind_the_kernel{250};
 constexpr milliseconds poll_without_the_kernel{20};
 
 }  // namespace
 
-ChangeWatch::ChangeWatch(std::shared_ptr<detail::File> file) : file_(std::move(file)), inotify_(inotify_init1(IN_NONBLOCK | IN_CLOEXEC)) {}
+ChangeWatch::ChangeWatch(std::shared_ptr<detail::File> file)
+    : file_(std::move(file)), inotify_(inotify_init1(IN_NONBLOCK | IN_CLOEXEC)) {}
 
 ChangeWatch::~ChangeWatch() {
     data_version_ = Statement();

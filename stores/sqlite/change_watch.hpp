@@ -7,8 +7,9 @@
 
 namespace nebis::sqlite {
 
-/// Wakes when another connection, of whatever process, has committed to the file (S54). The kernel tells of writes to the log;
-/// SQLite's `data_version` tells whether they were a commit; a slow poll stands behind, should the kernel tell nothing.
+/// Wakes when another connection, of whatever process, has committed to the file (S54). The kernel tells of writes to
+/// the log; SQLite's `data_version` tells whether they were a commit; a slow poll stands behind, should the kernel tell
+/// nothing.
 class ChangeWatch {
 public:
     explicit ChangeWatch(std::shared_ptr<detail::File> file);

@@ -29,19 +29,27 @@ int step_once(Statement& statement, sqlite3* handle, const char* sql) {
 
 Result<std::unique_ptr<Connection>> Connection::open(const Options& options, bool create, Deadline deadline) {
     sqlite3* handle = nullptr;
-    const int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE | (create ? SQLITE_OPEN_CREATE : 0);
-    const int opened = sqlite3_open_v2(options.path.c_str(), &handle, flags, options.vfs.empty() ? nullptr : options.vfs.c_str());
+    const int flags =
+        SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE | (create ? SQLITE_OPEN_CREATE : 0);
+    const int opened =
+        sqlite3_open_v2(options.path.c_str(), &handle, flags, options.vfs.empty() ? nullptr : options.vfs.c_str());
     if (!handle) return error_of(SQLITE_NOMEM, "open the database file", {});
     std::unique_ptr<Connection> connection(new Connection(handle));
     if (opened != SQLITE_OK) return error_of(handle, "open the database file");
 
+    // Four B-trees are opened for each row written; their cursors and records outgrow SQLite's usual slots and would go
+    // through malloc.
+    sqlite3_db_config(handle, SQLITE_DBCONFIG_LOOKASIDE, nullptr, 4352, 64);
     connection->wait_until(deadline);
     sqlite3_busy_handler(handle, &Connection::on_busy, connection.get());
-    // A file that others may have written is read with suspicion: no view, trigger or default of it may call a function with side effects.
+    // A file that others may have written is read with suspicion: no view, trigger or default of it may call a function
+    // with side effects.
     sqlite3_db_config(handle, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, nullptr);
-    if (create && connection->run("PRAGMA journal_mode = WAL") != SQLITE_OK) return error_of(handle, "switch the file to write-ahead logging");
+    if (create && connection->run("PRAGMA journal_mode = WAL") != SQLITE_OK)
+        return error_of(handle, "switch the file to write-ahead logging");
     if (connection->run(settings_of_each_connection) != SQLITE_OK ||
-        connection->run(options.synchronous == Synchronous::full ? "PRAGMA synchronous = FULL" : "PRAGMA synchronous = NORMAL") != SQLITE_OK)
+        connection->run(options.synchronous == Synchronous::full ? "PRAGMA synchronous = FULL"
+                                                                 : "PRAGMA synchronous = NORMAL") != SQLITE_OK)
         return error_of(handle, "read the database file");
     return connection;
 }

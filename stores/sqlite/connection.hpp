@@ -2,7 +2,6 @@
 #pragma once
 
 #include "nebis/sqlite.hpp"
-
 #include "statement.hpp"
 
 #include <map>
@@ -24,7 +23,8 @@ public:
 
     sqlite3* get() const noexcept { return handle_; }
 
-    /// Waiting for another connection's lock ends here. SQLite's own time-out knows only a fixed span, and sleeps in steps of up to 100 ms.
+    /// Waiting for another connection's lock ends here. SQLite's own time-out knows only a fixed span, and sleeps in
+    /// steps of up to 100 ms.
     void wait_until(Deadline deadline) noexcept { wait_until_ = deadline; }
 
     /// The result code; the error's text is `sqlite3_errmsg(get())`.
@@ -38,7 +38,8 @@ public:
     /// The statements of one record table, prepared at the first call.
     Result<Rows*> rows(const std::string& table);
 
-    /// From here on a commit is refused unless allowed, and rollbacks are noticed: for connections that run other people's code.
+    /// From here on a commit is refused unless allowed, and rollbacks are noticed: for connections that run other
+    /// people's code.
     void guard() noexcept;
     bool guarded() noexcept;  ///< false: somebody replaced our hooks
     void allow_commit(bool allowed) noexcept { commit_allowed_ = allowed; }

@@ -18,9 +18,11 @@ Error error_of(int code, std::string_view doing, std::string detail) {
             return make(ErrorKind::overloaded, "another transaction holds the file",
                         "keep transactions on this file short; `busy-timeout-millis` bounds the wait", "sqlite-busy");
         case SQLITE_FULL:
-            return make(ErrorKind::unavailable, "the disk is full", "free space on the disk of the database file", "sqlite-full");
+            return make(ErrorKind::unavailable, "the disk is full", "free space on the disk of the database file",
+                        "sqlite-full");
         case SQLITE_IOERR:
-            return make(ErrorKind::unavailable, "the disk failed", "look at the kernel's log and the disk of the database file", "sqlite-io");
+            return make(ErrorKind::unavailable, "the disk failed",
+                        "look at the kernel's log and the disk of the database file", "sqlite-io");
         case SQLITE_INTERRUPT: return make(ErrorKind::unavailable, "it took too long", {}, "sqlite-interrupted");
         case SQLITE_NOMEM: return make(ErrorKind::unavailable, "out of memory", {}, "sqlite-memory");
         case SQLITE_CANTOPEN:
@@ -30,21 +32,25 @@ Error error_of(int code, std::string_view doing, std::string detail) {
         case SQLITE_PERM:
         case SQLITE_AUTH:
             return make(ErrorKind::misconfigured, "the file is read-only",
-                        "let this user write the database file, its -wal and -shm files and their folder", "sqlite-readonly");
+                        "let this user write the database file, its -wal and -shm files and their folder",
+                        "sqlite-readonly");
         case SQLITE_CORRUPT:
-            return make(ErrorKind::corrupt, "the file is damaged", "stop, keep a copy, run `PRAGMA integrity_check`, restore a backup",
-                        "sqlite-corrupt");
+            return make(ErrorKind::corrupt, "the file is damaged",
+                        "stop, keep a copy, run `PRAGMA integrity_check`, restore a backup", "sqlite-corrupt");
         case SQLITE_NOTADB:
             return make(ErrorKind::corrupt, "the file is not a SQLite database", "check `path`", "sqlite-notadb");
         case SQLITE_TOOBIG: return make(ErrorKind::rejected_input, "the row is too large", {}, "sqlite-toobig");
         case SQLITE_CONSTRAINT:
-            return make(ErrorKind::misconfigured, "a constraint that is not ours refused the row",
-                        "compare the table with schema.sql: no further constraint, index or trigger may refuse a record", "sqlite-constraint");
+            return make(
+                ErrorKind::misconfigured, "a constraint that is not ours refused the row",
+                "compare the table with schema.sql: no further constraint, index or trigger may refuse a record",
+                "sqlite-constraint");
         case SQLITE_ERROR:
         case SQLITE_SCHEMA:
-            return make(ErrorKind::misconfigured, "the table is not as it must be", "make it with `create-schema: true` or `nebis migrate`",
-                        "sqlite-schema");
-        default: return make(ErrorKind::internal, "it answered something unexpected", {}, "sqlite-" + std::to_string(code));
+            return make(ErrorKind::misconfigured, "the table is not as it must be",
+                        "make it with `create-schema: true` or `nebis migrate`", "sqlite-schema");
+        default:
+            return make(ErrorKind::internal, "it answered something unexpected", {}, "sqlite-" + std::to_string(code));
     }
 }
 

@@ -15,8 +15,9 @@ namespace nebis::sqlite {
 Error error_of(int code, std::string_view doing, std::string detail);
 Error error_of(sqlite3* connection, std::string_view doing);
 
-/// Did a failed COMMIT surely leave nothing? Source: SQLite's WAL: a commit counts when its last frame is whole in the log. A write that failed
-/// never wrote that frame whole; a failed *flush* or shared-memory update may leave it there to be found by a recovery after a crash.
+/// Did a failed COMMIT surely leave nothing? Source: SQLite's WAL: a commit counts when its last frame is whole in the
+/// log. A write that failed never wrote that frame whole; a failed *flush* or shared-memory update may leave it there
+/// to be found by a recovery after a crash.
 bool commit_surely_failed(int code) noexcept;
 
 /// The connection may be left in any state or the file be damaged: close it and open another.

@@ -27,8 +27,10 @@ Deadline File::bounded(Deadline deadline) const {
 
 Result<std::unique_ptr<Connection>> File::connect(Deadline deadline) const {
     // Several connections share the file by its name, so it needs one.
-    if (options_.path.empty() || options_.path.find(":memory:") != std::string::npos || options_.path.starts_with("file:"))
-        return Error(ErrorKind::misconfigured, "`path` must name a file", options_.path, "use the store `memory` where nothing is to be kept")
+    if (options_.path.empty() || options_.path.find(":memory:") != std::string::npos ||
+        options_.path.starts_with("file:"))
+        return Error(ErrorKind::misconfigured, "`path` must name a file", options_.path,
+                     "use the store `memory` where nothing is to be kept")
             .with_code("sqlite-path");
     return Connection::open(options_, options_.create_schema, bounded(deadline));
 }
@@ -38,7 +40,8 @@ Result<std::shared_ptr<Connection>> File::lend(Deadline deadline) {
     {
         std::unique_lock lock(mutex_);
         if (!returned_.wait_until(lock, bounded(deadline), [this] { return lent_ < options_.connections; }))
-            return Error(ErrorKind::overloaded, "all connections of the SQLite file are in use", {}, "raise `connections`, or run less at a time")
+            return Error(ErrorKind::overloaded, "all connections of the SQLite file are in use", {},
+                         "raise `connections`, or run less at a time")
                 .with_code("sqlite-pool");
         ++lent_;
         if (!idle_.empty()) {
@@ -65,7 +68,8 @@ void File::take_back(std::unique_ptr<Connection> connection) noexcept {
         const bool faulty = connection->spent() || connection_is_spent(sqlite3_extended_errcode(connection->get()));
         connection->allow_commit(true);
         connection->rollback();
-        // A borrower that replaced our hooks, or left something open that can't be rolled back, took the connection with it.
+        // A borrower that replaced our hooks, or left something open that can't be rolled back, took the connection
+        // with it.
         if (faulty || connection->in_transaction() || !connection->guarded()) connection.reset();
     }
     {

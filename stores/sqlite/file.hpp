@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "connection.hpp"
 #include "nebis/sqlite.hpp"
 #include "runtime/row_rules.hpp"
-
-#include "connection.hpp"
 #include "write_turn.hpp"
 
 #include <condition_variable>

@@ -48,7 +48,9 @@ StoredHash stored(const RequestHash& hash) {
 
 std::int64_t signed_version(std::uint64_t version) { return static_cast<std::int64_t>(version); }
 
-std::string_view bytes_of(const Owner& owner) { return {reinterpret_cast<const char*>(owner.bytes.data()), owner.bytes.size()}; }
+std::string_view bytes_of(const Owner& owner) {
+    return {reinterpret_cast<const char*>(owner.bytes.data()), owner.bytes.size()};
+}
 
 std::string with_table(std::string_view sql, std::string_view table) {
     std::string out;
@@ -66,47 +68,62 @@ Result<void> Rows::prepare(sqlite3* handle, const std::string& table, Part part)
         std::string_view sql;
     } all[] = {
         {insert_,
-         "INSERT INTO @ (trace_id, biz_type, status, version, owner, attempts, request_hash, lease_expire_time, expire_time, create_time,"
-         " update_time, instance, request_body) VALUES (?1, ?2, ?3, ?4, ?5, 1, ?6, ?7, ?8, ?9, ?9, ?10, ?11) ON CONFLICT (trace_id) DO NOTHING"},
+         "INSERT INTO @ (trace_id, biz_type, status, version, owner, attempts, request_hash, lease_expire_time, "
+         "expire_time, create_time,"
+         " update_time, instance, request_body) VALUES (?1, ?2, ?3, ?4, ?5, 1, ?6, ?7, ?8, ?9, ?9, ?10, ?11) ON "
+         "CONFLICT (trace_id) DO NOTHING"},
         {select_,
-         "SELECT biz_type, status, version, owner, attempts, request_hash, lease_expire_time, expire_time, create_time, update_time,"
+         "SELECT biz_type, status, version, owner, attempts, request_hash, lease_expire_time, expire_time, "
+         "create_time, update_time,"
          " instance, outcome_ref, request_body, response_body FROM @ WHERE trace_id = ?1"},
         {take_,
-         "UPDATE @ SET biz_type = ?2, status = ?3, version = ?4, owner = ?5, attempts = ?6, request_hash = ?7, lease_expire_time = ?8,"
-         " expire_time = ?9, create_time = iif(?6 = 1, ?10, create_time), update_time = ?10, instance = ?11, request_body = ?12,"
+         "UPDATE @ SET biz_type = ?2, status = ?3, version = ?4, owner = ?5, attempts = ?6, request_hash = ?7, "
+         "lease_expire_time = ?8,"
+         " expire_time = ?9, create_time = iif(?6 = 1, ?10, create_time), update_time = ?10, instance = ?11, "
+         "request_body = ?12,"
          " outcome_ref = '', response_body = NULL WHERE trace_id = ?1"},
         {lapse_, "UPDATE @ SET status = 4, update_time = ?2 WHERE trace_id = ?1"},
+        // A status that is no number is greater than any: it never passes for the one its text would turn into.
         {finish_,
-         "UPDATE @ SET status = ?5, response_body = ?6, lease_expire_time = min(lease_expire_time, ?7),"
-         " expire_time = max(?8, min(lease_expire_time, ?7)), update_time = ?9, owner = ?10, outcome_ref = iif(?11 = '', outcome_ref, ?11)"
-         " WHERE trace_id = ?1 AND version = ?2 AND owner = ?3 AND status IN (0, 4, 5) AND (?4 >> status) & 1"},
+         "UPDATE @ SET status = ?5, response_body = ?6, lease_expire_time = ?7, expire_time = ?8, update_time = ?7"
+         " WHERE trace_id = ?1 AND version = ?2 AND owner = ?3 AND status <= 5 AND (?4 >> status) & 1"},
+        {finish_more_,
+         "UPDATE @ SET status = ?5, response_body = ?6, lease_expire_time = iif(?5 = 0, lease_expire_time, ?7),"
+         " expire_time = iif(?5 = 0, max(?8, lease_expire_time), ?8), update_time = ?7, owner = ?9,"
+         " outcome_ref = iif(?10 = '', outcome_ref, ?10)"
+         " WHERE trace_id = ?1 AND version = ?2 AND owner = ?3 AND status <= 5 AND (?4 >> status) & 1"},
         {renew_,
          "UPDATE @ SET lease_expire_time = ?4, expire_time = max(expire_time, ?4), update_time = ?5"
          " WHERE trace_id = ?1 AND version = ?2 AND owner = ?3 AND status = 0"},
         {ask_,
          "UPDATE @ SET lease_expire_time = ?4, expire_time = max(expire_time, ?4), update_time = ?5"
          " WHERE trace_id = ?1 AND version = ?2 AND owner = ?3 AND status = 4 AND lease_expire_time <= ?5"},
-        {holds_, "SELECT 1 FROM @ WHERE trace_id = ?1 AND version = ?2 AND owner = ?3 AND status IN (0, 4)"},
+        {holds_, "SELECT 1 FROM @ WHERE trace_id = ?1 AND version = ?2 AND owner = ?3 AND (status = 0 OR status = 4)"},
         // A lease of 0 means "until the retention ends" (C13).
         {find_overdue_,
          "SELECT trace_id FROM @ WHERE status = 0 AND lease_expire_time <= ?1"
-         " AND (lease_expire_time > 0 OR (expire_time > 0 AND expire_time <= ?1)) AND update_time <= ?2 AND (?3 = '' OR instance = ?3)"
+         " AND (lease_expire_time > 0 OR (expire_time > 0 AND expire_time <= ?1)) AND update_time <= ?2 AND (?3 = '' "
+         "OR instance = ?3)"
          " ORDER BY lease_expire_time LIMIT ?4"},
         {find_expired_,
-         "SELECT rowid, version FROM @ WHERE status IN (1, 2, 3, 5) AND expire_time <= ?1 ORDER BY expire_time LIMIT ?2"},
+         "SELECT rowid, version FROM @ WHERE status != 0 AND status != 4 AND status BETWEEN 0 AND 5 AND expire_time <= "
+         "?1 ORDER BY expire_time LIMIT ?2"},
         {remove_, "DELETE FROM @ WHERE rowid = ?1"},
         {purge_, "DELETE FROM @ WHERE trace_id = ?1 AND version = ?2"},
         {read_floor_, "SELECT value FROM idempotent_meta WHERE name = ?1"},
         {raise_floor_,
-         "INSERT INTO idempotent_meta (name, value) VALUES (?1, ?2) ON CONFLICT (name) DO UPDATE SET value = max(value, excluded.value)"},
+         "INSERT INTO idempotent_meta (name, value) VALUES (?1, ?2) ON CONFLICT (name) DO UPDATE SET value = "
+         "max(value, excluded.value)"},
         {read_rule_, "SELECT digest FROM idempotent_key_rule WHERE operation = ?1"},
         {keep_rule_,
          "INSERT INTO idempotent_key_rule (operation, digest, update_time) VALUES (?1, ?2, ?3)"
-         " ON CONFLICT (operation) DO UPDATE SET digest = excluded.digest, update_time = excluded.update_time WHERE ?4"},
+         " ON CONFLICT (operation) DO UPDATE SET digest = excluded.digest, update_time = excluded.update_time WHERE "
+         "?4"},
     };
     for (const auto& [statement, sql] : all) {
         if (part == Part::finish && &statement != &finish_ && &statement != &select_) continue;
-        if (code_ = statement.prepare(handle, with_table(sql, table)); code_ != SQLITE_OK) return error_of(handle, "use the record table");
+        if (code_ = statement.prepare(handle, with_table(sql, table)); code_ != SQLITE_OK)
+            return error_of(handle, "use the record table");
     }
     return {};
 }
@@ -119,7 +136,8 @@ Error Rows::failed(std::string_view doing) {
 Error Rows::damaged(std::string_view trace_id, std::string_view what) {
     code_ = SQLITE_OK;
     return Error(ErrorKind::corrupt, "the record of " + shown(trace_id) + " can't be trusted: " + std::string(what), {},
-                 "it was altered from outside or written by a newer version; nothing runs for this key until the row is mended or purged")
+                 "it was altered from outside or written by a newer version; nothing runs for this key until the row "
+                 "is mended or purged")
         .with_code("record-damaged");
 }
 
@@ -141,7 +159,8 @@ Result<RowHead> Rows::head(std::string_view trace_id) {
     if (owner.size() != row.owner.bytes.size()) return damaged(trace_id, "no owner");
     std::memcpy(row.owner.bytes.data(), owner.data(), owner.size());
     const std::int64_t attempts = select_.number(attempts_);
-    if (attempts < 1 || attempts >= std::numeric_limits<std::uint32_t>::max()) return damaged(trace_id, "impossible number of attempts");
+    if (attempts < 1 || attempts >= std::numeric_limits<std::uint32_t>::max())
+        return damaged(trace_id, "impossible number of attempts");
     row.attempts = static_cast<std::uint32_t>(attempts);
     const std::string_view hash = select_.bytes(request_hash_);
     if (hash.size() != hash_bytes) return damaged(trace_id, "no request hash");
@@ -237,7 +256,8 @@ Result<BeginOutcome> Rows::begin(const BeginRequest& request, const StoreTime& n
     {
         const Resetting reset(select_);
         if (const int code = seek(request.trace_id); code != SQLITE_ROW)
-            return code == SQLITE_DONE ? damaged(request.trace_id, "it is there and isn't: the index is damaged") : failed("read a record");
+            return code == SQLITE_DONE ? damaged(request.trace_id, "it is there and isn't: the index is damaged")
+                                       : failed("read a record");
         auto read = head(request.trace_id);
         if (!read) return std::move(read).error();
         found = *read;
@@ -308,26 +328,33 @@ Result<FinishOutcome> Rows::finish(const FinishRequest& request, const StoreTime
     FinishOutcome out;
     out.now = now.millis;
     const std::string response = request.response ? runtime::encode_response(*request.response) : std::string();
-    const auto bit = [](RecordStatus status, bool set) { return set ? std::int64_t{1} << static_cast<int>(status) : 0; };
+    const auto bit = [](RecordStatus status, bool set) {
+        return set ? std::int64_t{1} << static_cast<int>(status) : 0;
+    };
+    // The usual end changes the usual columns; fewer of them and no functions are worth a tenth of a whole begin and
+    // finish.
+    const bool more = request.status == RecordStatus::processing || request.new_owner || !request.outcome_ref.empty();
+    Statement& statement = more ? finish_more_ : finish_;
     {
-        const Resetting reset(finish_);
-        finish_.bind_blob(1, request.trace_id);
-        finish_.bind(2, signed_version(request.version));
-        finish_.bind_blob(3, request.owner.bytes);
-        finish_.bind(4, bit(RecordStatus::processing, request.from_processing) | bit(RecordStatus::unknown, request.from_unknown) |
-                            bit(RecordStatus::marked, request.from_marked));
-        finish_.bind(5, static_cast<int>(request.status));
+        const Resetting reset(statement);
+        statement.bind_blob(1, request.trace_id);
+        statement.bind(2, signed_version(request.version));
+        statement.bind_blob(3, request.owner.bytes);
+        statement.bind(4, bit(RecordStatus::processing, request.from_processing) |
+                              bit(RecordStatus::unknown, request.from_unknown) |
+                              bit(RecordStatus::marked, request.from_marked));
+        statement.bind(5, static_cast<int>(request.status));
         if (request.response)
-            finish_.bind_blob(6, response);
+            statement.bind_blob(6, response);
         else
-            finish_.bind_null(6);
-        const bool stays = request.status == RecordStatus::processing;
-        finish_.bind(7, stays ? std::numeric_limits<StoreMillis>::max() : now.millis);
-        finish_.bind(8, now.millis + request.retention_millis);
-        finish_.bind(9, now.millis);
-        finish_.bind_blob(10, request.new_owner ? request.new_owner->bytes : request.owner.bytes);
-        finish_.bind_text(11, request.outcome_ref);
-        if (finish_.step() != SQLITE_DONE) return failed("finish a record");
+            statement.bind_null(6);
+        statement.bind(7, now.millis);
+        statement.bind(8, now.millis + request.retention_millis);
+        if (more) {
+            statement.bind_blob(9, request.new_owner ? request.new_owner->bytes : request.owner.bytes);
+            statement.bind_text(10, request.outcome_ref);
+        }
+        if (statement.step() != SQLITE_DONE) return failed("finish a record");
         out.applied = sqlite3_changes(handle_) == 1;
     }
     if (out.applied) return out;
@@ -450,7 +477,8 @@ Result<std::size_t> Rows::clean(std::size_t limit, StoreMillis now) {
         remove_.bind(1, row);
         if (remove_.step() != SQLITE_DONE) return failed("remove an expired record");
     }
-    if (!expired.empty() && raise_floor(static_cast<std::uint64_t>(std::min(greatest, greatest_version))) != SQLITE_DONE)
+    if (!expired.empty() &&
+        raise_floor(static_cast<std::uint64_t>(std::min(greatest, greatest_version))) != SQLITE_DONE)
         return failed("raise the version floor");
     return expired.size();
 }

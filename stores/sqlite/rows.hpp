@@ -3,17 +3,18 @@
 
 #include "nebis/store.hpp"
 #include "runtime/row_rules.hpp"
-
 #include "statement.hpp"
 
 #include <string>
 
 namespace nebis::sqlite {
 
-/// What is done to single rows of one record table through one connection. Every call that may write runs inside a transaction that has
-/// begun IMMEDIATE: it holds the file's write lock, so that reading, deciding and writing are one step.
+/// What is done to single rows of one record table through one connection. Every call that may write runs inside a
+/// transaction that has begun IMMEDIATE: it holds the file's write lock, so that reading, deciding and writing are one
+/// step.
 ///
-/// An Error that `only_this_row(code())` explains leaves the transaction as it was; after any other the transaction must be rolled back.
+/// An Error that `only_this_row(code())` explains leaves the transaction as it was; after any other the transaction
+/// must be rolled back.
 class Rows {
 public:
     enum class Part : std::uint8_t { all, finish };
@@ -55,7 +56,7 @@ private:
     int code_ = SQLITE_OK;
     std::uint64_t floor_ = 0;
     std::string floor_name_;
-    Statement insert_, select_, take_, lapse_, finish_, renew_, ask_, holds_;
+    Statement insert_, select_, take_, lapse_, finish_, finish_more_, renew_, ask_, holds_;
     Statement find_overdue_, find_expired_, remove_, purge_;
     Statement read_floor_, raise_floor_, read_rule_, keep_rule_;
 };

@@ -23,21 +23,26 @@ struct ColumnRule {
     bool required;
 };
 constexpr std::array columns{
-    ColumnRule{"trace_id", "BLOB", true},         ColumnRule{"biz_type", "TEXT", true},       ColumnRule{"status", "INTEGER", true},
-    ColumnRule{"version", "INTEGER", true},       ColumnRule{"owner", "BLOB", true},          ColumnRule{"attempts", "INTEGER", true},
-    ColumnRule{"request_hash", "BLOB", true},     ColumnRule{"lease_expire_time", "INTEGER", true}, ColumnRule{"expire_time", "INTEGER", true},
-    ColumnRule{"create_time", "INTEGER", true},   ColumnRule{"update_time", "INTEGER", true}, ColumnRule{"instance", "TEXT", true},
-    ColumnRule{"outcome_ref", "TEXT", true},      ColumnRule{"request_body", "BLOB", false},  ColumnRule{"response_body", "BLOB", false},
+    ColumnRule{"trace_id", "BLOB", true},       ColumnRule{"biz_type", "TEXT", true},
+    ColumnRule{"status", "INTEGER", true},      ColumnRule{"version", "INTEGER", true},
+    ColumnRule{"owner", "BLOB", true},          ColumnRule{"attempts", "INTEGER", true},
+    ColumnRule{"request_hash", "BLOB", true},   ColumnRule{"lease_expire_time", "INTEGER", true},
+    ColumnRule{"expire_time", "INTEGER", true}, ColumnRule{"create_time", "INTEGER", true},
+    ColumnRule{"update_time", "INTEGER", true}, ColumnRule{"instance", "TEXT", true},
+    ColumnRule{"outcome_ref", "TEXT", true},    ColumnRule{"request_body", "BLOB", false},
+    ColumnRule{"response_body", "BLOB", false},
 };
 
-constexpr const char* how_to_mend = "make it with `create-schema: true` or `nebis migrate`; schema.sql shows what must be there";
+constexpr const char* how_to_mend =
+    "make it with `create-schema: true` or `nebis migrate`; schema.sql shows what must be there";
 
 Error wrong(std::string message, std::string detail, const char* word, const char* hint = how_to_mend) {
     return Error(ErrorKind::misconfigured, std::move(message), std::move(detail), hint).with_code(word);
 }
 
 /// All rows of a query as text; NULL is the empty text.
-Result<std::vector<std::vector<std::string>>> query(Connection& connection, const std::string& sql, std::string_view bound = {}) {
+Result<std::vector<std::vector<std::string>>> query(Connection& connection, const std::string& sql,
+                                                    std::string_view bound = {}) {
     Statement statement;
     if (statement.prepare(connection.get(), sql) != SQLITE_OK) return error_of(connection.get(), "read the schema");
     if (!bound.empty()) statement.bind_text(1, bound);
@@ -56,7 +61,8 @@ Result<void> verify_file(Connection& connection) {
     auto mode = query(connection, "PRAGMA journal_mode");
     if (!mode) return std::move(mode).error();
     if (mode->empty() || mode->front().front() != "wal")
-        return wrong("the SQLite file is not in write-ahead logging", mode->empty() ? "" : mode->front().front(), "sqlite-not-wal",
+        return wrong("the SQLite file is not in write-ahead logging", mode->empty() ? "" : mode->front().front(),
+                     "sqlite-not-wal",
                      "run `PRAGMA journal_mode = WAL` on the file once, or set `create-schema: true`");
     // The only honest way to ask whether the file can be written. Nothing is.
     if (connection.begin_immediate() != SQLITE_OK) return error_of(connection.get(), "write to the database file");
@@ -77,8 +83,8 @@ Result<void> verify_version(Connection& connection) {
     if (version->empty()) return wrong("the schema has no version", {}, "sqlite-schema-version");
     const std::string& text = version->front().front();
     if (text == std::to_string(schema_version)) return {};
-    return wrong("the schema is of version " + text + ", this program knows version " + std::to_string(schema_version), {}, "sqlite-schema-version",
-                 "run the program that made it, or `nebis migrate`");
+    return wrong("the schema is of version " + text + ", this program knows version " + std::to_string(schema_version),
+                 {}, "sqlite-schema-version", "run the program that made it, or `nebis migrate`");
 }
 
 Result<void> verify_columns(Connection& connection, const std::string& table) {
@@ -86,40 +92,49 @@ Result<void> verify_columns(Connection& connection, const std::string& table) {
     if (!found) return std::move(found).error();
     if (found->empty()) return wrong("the table " + table + " is missing", {}, "sqlite-no-table");
     for (const ColumnRule& rule : columns) {
-        const auto at = std::find_if(found->begin(), found->end(), [&](const auto& row) { return row[0] == rule.name; });
+        const auto at =
+            std::find_if(found->begin(), found->end(), [&](const auto& row) { return row[0] == rule.name; });
         const std::string name = table + "." + std::string(rule.name);
         if (at == found->end()) return wrong("the column " + name + " is missing", {}, "sqlite-column");
         if ((*at)[1] != rule.type)
-            return wrong("the column " + name + " must be " + std::string(rule.type), "it is '" + (*at)[1] + "'", "sqlite-column");
-        if (rule.required && (*at)[2] != "1") return wrong("the column " + name + " must be NOT NULL", {}, "sqlite-column");
+            return wrong("the column " + name + " must be " + std::string(rule.type), "it is '" + (*at)[1] + "'",
+                         "sqlite-column");
+        if (rule.required && (*at)[2] != "1")
+            return wrong("the column " + name + " must be NOT NULL", {}, "sqlite-column");
     }
     return {};
 }
 
-/// A unique, whole index on trace_id alone that compares bytes. Uniqueness is the protocol's one arbiter, so its damage is looked for, too.
+/// A unique, whole index on trace_id alone that compares bytes. Uniqueness is the protocol's one arbiter, so its damage
+/// is looked for, too.
 Result<void> verify_key(Connection& connection, const std::string& table) {
-    auto indexes = query(connection, "SELECT name FROM pragma_index_list(?1) WHERE \"unique\" = 1 AND partial = 0", table);
+    auto indexes =
+        query(connection, "SELECT name FROM pragma_index_list(?1) WHERE \"unique\" = 1 AND partial = 0", table);
     if (!indexes) return std::move(indexes).error();
     std::optional<std::string> collation;
     for (const auto& index : *indexes) {
-        auto parts = query(connection, "SELECT name, coll FROM pragma_index_xinfo(?1) WHERE key = 1 ORDER BY seqno", index.front());
+        auto parts = query(connection, "SELECT name, coll FROM pragma_index_xinfo(?1) WHERE key = 1 ORDER BY seqno",
+                           index.front());
         if (!parts) return std::move(parts).error();
         if (parts->size() != 1 || parts->front()[0] != "trace_id") continue;
         if (parts->front()[1] == "BINARY") return {};
         collation = parts->front()[1];
     }
     if (collation)
-        return wrong("the key of " + table + " must compare bytes", "its collation is " + *collation, "sqlite-key-collation");
+        return wrong("the key of " + table + " must compare bytes", "its collation is " + *collation,
+                     "sqlite-key-collation");
     return wrong("the table " + table + " has no unique key on trace_id", {}, "sqlite-no-key");
 }
 
 Result<void> verify_upkeep_index(Connection& connection, const std::string& table, std::string_view column) {
     auto found = query(connection,
-                       "SELECT 1 FROM pragma_index_list(?1) AS list, pragma_index_info(list.name) AS part WHERE part.seqno = 0 AND part.name = '" +
+                       "SELECT 1 FROM pragma_index_list(?1) AS list, pragma_index_info(list.name) AS part WHERE "
+                       "part.seqno = 0 AND part.name = '" +
                            std::string(column) + "'",
                        table);
     if (!found) return std::move(found).error();
-    if (found->empty()) return wrong("the index of " + table + " on " + std::string(column) + " is missing", {}, "sqlite-no-index");
+    if (found->empty())
+        return wrong("the index of " + table + " on " + std::string(column) + " is missing", {}, "sqlite-no-index");
     return {};
 }
 
@@ -127,12 +142,14 @@ Result<void> verify_upkeep_index(Connection& connection, const std::string& tabl
 
 bool good_table_name(std::string_view table) noexcept {
     return !table.empty() && table.size() <= 63 &&
-           std::all_of(table.begin(), table.end(), [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_'; }) &&
+           std::all_of(table.begin(), table.end(),
+                       [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_'; }) &&
            !(table.front() >= '0' && table.front() <= '9') && !table.starts_with("sqlite_");
 }
 
 Error bad_table_name() {
-    return Error(ErrorKind::misconfigured, "not a table name", {}, "use [a-z0-9_], at most 63 characters, not starting with a digit or sqlite_")
+    return Error(ErrorKind::misconfigured, "not a table name", {},
+                 "use [a-z0-9_], at most 63 characters, not starting with a digit or sqlite_")
         .with_code("table-name");
 }
 
@@ -164,7 +181,8 @@ Result<void> verify_schema(Connection& connection, const std::string& table) {
     if (auto lease = verify_upkeep_index(connection, table, "lease_expire_time"); !lease) return lease;
     if (auto expire = verify_upkeep_index(connection, table, "expire_time"); !expire) return expire;
     if (auto rule = query(connection, "SELECT operation, digest, update_time FROM idempotent_key_rule LIMIT 0"); !rule)
-        return wrong("the table idempotent_key_rule is missing or not as it must be", rule.error().detail(), "sqlite-no-table");
+        return wrong("the table idempotent_key_rule is missing or not as it must be", rule.error().detail(),
+                     "sqlite-no-table");
     return {};
 }
 

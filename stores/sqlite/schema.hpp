@@ -18,7 +18,8 @@ std::string schema_sql(std::string_view table);
 /// Makes what is missing; changes nothing that is there.
 Result<void> create_schema(Connection& connection, const std::string& table);
 
-/// The file writable and in write-ahead logging, table, columns, key and indexes as schema.sql makes them, no newer version (B106).
+/// The file writable and in write-ahead logging, table, columns, key and indexes as schema.sql makes them, no newer
+/// version (B106).
 Result<void> verify_schema(Connection& connection, const std::string& table);
 
 }  // namespace nebis::sqlite

@@ -94,16 +94,18 @@ Result<void> Session::read_transaction(Deadline deadline, Step step) {
     return done;
 }
 
-void Session::write(std::span<const FinishRequest> finishes, std::span<Result<FinishOutcome>> finished, std::span<const BeginRequest> begins,
-                    std::span<Result<BeginOutcome>> begun, Deadline deadline) {
+void Session::write(std::span<const FinishRequest> finishes, std::span<Result<FinishOutcome>> finished,
+                    std::span<const BeginRequest> begins, std::span<Result<BeginOutcome>> begun, Deadline deadline) {
     if (finishes.empty() && begins.empty()) return;
     if (finishes.empty()) return begin(begins, begun, deadline);
     auto done = write_transaction(deadline, [&](Rows& rows, const StoreTime& now) -> Result<void> {
         std::optional<Error> lost;
-        if (!each(rows, finishes, finished, lost, [&](const FinishRequest& one) { return rows.finish(one, now); })) return std::move(*lost);
+        if (!each(rows, finishes, finished, lost, [&](const FinishRequest& one) { return rows.finish(one, now); }))
+            return std::move(*lost);
         if (begins.empty()) return {};
         if (auto floor = rows.read_floor(); !floor) return floor;
-        if (!each(rows, begins, begun, lost, [&](const BeginRequest& one) { return rows.begin(one, now); })) return std::move(*lost);
+        if (!each(rows, begins, begun, lost, [&](const BeginRequest& one) { return rows.begin(one, now); }))
+            return std::move(*lost);
         return {};
     });
     if (done) return;
@@ -127,7 +129,8 @@ void Session::begin(std::span<const BeginRequest> in, std::span<Result<BeginOutc
                 if (auto floor = rows.read_floor(); !floor) return floor;
                 std::optional<Error> lost;
                 for (const std::size_t at : left) {
-                    if (!each(rows, in.subspan(at, 1), out.subspan(at, 1), lost, [&](const BeginRequest& one) { return rows.begin(one, now); }))
+                    if (!each(rows, in.subspan(at, 1), out.subspan(at, 1), lost,
+                              [&](const BeginRequest& one) { return rows.begin(one, now); }))
                         return std::move(*lost);
                 }
                 return {};
@@ -138,18 +141,21 @@ void Session::begin(std::span<const BeginRequest> in, std::span<Result<BeginOutc
     auto done = write_what_is_left(std::min(deadline, std::chrono::steady_clock::now() + short_wait));
     if (done) return;
     if (!locked && done.error().kind() == ErrorKind::overloaded) {
-        // One long transaction holds the file. Its readers see what was committed before, and a committed answer stays true.
+        // One long transaction holds the file. Its readers see what was committed before, and a committed answer stays
+        // true.
         if (answer_without_writing(in, out, left, false, deadline)) return;
         done = write_what_is_left(deadline);
         if (done) return;
         // Still locked: a row in PROCESSING is left to whoever holds the lock, for its owner may be the one.
-        if (!locked && done.error().kind() == ErrorKind::overloaded && answer_without_writing(in, out, left, true, deadline)) return;
+        if (!locked && done.error().kind() == ErrorKind::overloaded &&
+            answer_without_writing(in, out, left, true, deadline))
+            return;
     }
     for (const std::size_t at : left) out[at] = done.error();
 }
 
-bool Session::answer_without_writing(std::span<const BeginRequest> in, std::span<Result<BeginOutcome>> out, std::vector<std::size_t>& left,
-                                     bool processing_counts, Deadline deadline) {
+bool Session::answer_without_writing(std::span<const BeginRequest> in, std::span<Result<BeginOutcome>> out,
+                                     std::vector<std::size_t>& left, bool processing_counts, Deadline deadline) {
     auto read = read_transaction(deadline, [&](Rows& rows, const StoreTime& now) -> Result<void> {
         std::vector<std::size_t> still_left;
         for (const std::size_t at : left) {
@@ -172,7 +178,8 @@ void Session::renew(std::span<const RenewRequest> in, std::span<Result<RenewOutc
     if (in.empty()) return;
     auto done = write_transaction(deadline, [&](Rows& rows, const StoreTime& now) -> Result<void> {
         std::optional<Error> lost;
-        if (!each(rows, in, out, lost, [&](const RenewRequest& one) { return rows.renew(one, now); })) return std::move(*lost);
+        if (!each(rows, in, out, lost, [&](const RenewRequest& one) { return rows.renew(one, now); }))
+            return std::move(*lost);
         return {};
     });
     if (!done) fill(out, done.error());
@@ -182,7 +189,8 @@ void Session::find(std::span<const FindRequest> in, std::span<Result<FindOutcome
     if (in.empty()) return;
     auto done = read_transaction(deadline, [&](Rows& rows, const StoreTime& now) -> Result<void> {
         std::optional<Error> lost;
-        if (!each(rows, in, out, lost, [&](const FindRequest& one) { return rows.find(one.trace_id, now.millis); })) return std::move(*lost);
+        if (!each(rows, in, out, lost, [&](const FindRequest& one) { return rows.find(one.trace_id, now.millis); }))
+            return std::move(*lost);
         return {};
     });
     if (!done) fill(out, done.error());
@@ -248,7 +256,8 @@ Result<bool> Session::purge(std::string_view trace_id, std::uint64_t version, De
 
 Result<StoreMillis> Session::now(Deadline) { return file_->now().millis; }
 
-Result<std::string> Session::key_rule(std::string_view operation, std::string_view digest, bool accept, Deadline deadline) {
+Result<std::string> Session::key_rule(std::string_view operation, std::string_view digest, bool accept,
+                                      Deadline deadline) {
     std::optional<std::string> standing;
     if (!accept) {
         auto read = read_transaction(deadline, [&](Rows& rows, const StoreTime&) -> Result<void> {

@@ -12,7 +12,8 @@ namespace nebis::sqlite {
 
 class SqliteStore final : public Store {
 public:
-    SqliteStore(std::shared_ptr<detail::File> file, std::string table) : file_(std::move(file)), table_(std::move(table)) {}
+    SqliteStore(std::shared_ptr<detail::File> file, std::string table)
+        : file_(std::move(file)), table_(std::move(table)) {}
 
     std::string_view name() const noexcept override { return "sqlite"; }
     StoreTraits traits() const noexcept override;

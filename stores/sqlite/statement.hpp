@@ -23,7 +23,8 @@ public:
 
     int prepare(sqlite3* connection, std::string_view sql) {
         sqlite3_finalize(std::exchange(statement_, nullptr));
-        return sqlite3_prepare_v3(connection, sql.data(), static_cast<int>(sql.size()), SQLITE_PREPARE_PERSISTENT, &statement_, nullptr);
+        return sqlite3_prepare_v3(connection, sql.data(), static_cast<int>(sql.size()), SQLITE_PREPARE_PERSISTENT,
+                                  &statement_, nullptr);
     }
     bool prepared() const noexcept { return statement_ != nullptr; }
 

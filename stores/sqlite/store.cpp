@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "change_watch.hpp"
 #include "errors.hpp"
+#include "identify/digest.hpp"
 #include "schema.hpp"
 #include "session.hpp"
 #include "sqlite_store.hpp"
-
-#include "identify/digest.hpp"
 
 #include <charconv>
 #include <map>
 
 namespace nebis::sqlite {
 
-std::string shown(std::string_view trace_id) { return "key " + identify::to_hex(identify::sha256(trace_id)).substr(0, 12) + "…"; }
+std::string shown(std::string_view trace_id) {
+    return "key " + identify::to_hex(identify::sha256(trace_id)).substr(0, 12) + "…";
+}
 
 StoreTraits SqliteStore::traits() const noexcept {
     StoreTraits traits;
@@ -67,12 +68,14 @@ std::shared_ptr<Store> store(const Database& database, std::string table) {
     return std::make_shared<SqliteStore>(database.file(), std::move(table));
 }
 
-// ---- the driver's settings -------------------------------------------------------------------------------------------
+// ---- the driver's settings
+// -------------------------------------------------------------------------------------------
 
 namespace {
 
 Error bad_setting(std::string_view key, std::string_view must) {
-    return Error(ErrorKind::misconfigured, "`" + std::string(key) + "` must be " + std::string(must)).with_code("sqlite-setting");
+    return Error(ErrorKind::misconfigured, "`" + std::string(key) + "` must be " + std::string(must))
+        .with_code("sqlite-setting");
 }
 
 template <class Number>
@@ -91,10 +94,12 @@ Result<Options> options_of(const DriverSettings& settings) {
             options.synchronous = value == "full" ? Synchronous::full : Synchronous::normal;
         } else if (key == "busy-timeout-millis") {
             std::int64_t millis = 0;
-            if (!read_number<std::int64_t>(value, 1, 600000, millis)) return bad_setting(key, "a number from 1 to 600000");
+            if (!read_number<std::int64_t>(value, 1, 600000, millis))
+                return bad_setting(key, "a number from 1 to 600000");
             options.busy_timeout = std::chrono::milliseconds(millis);
         } else if (key == "connections") {
-            if (!read_number<std::size_t>(value, 1, 256, options.connections)) return bad_setting(key, "a number from 1 to 256");
+            if (!read_number<std::size_t>(value, 1, 256, options.connections))
+                return bad_setting(key, "a number from 1 to 256");
         } else if (key == "create-schema") {
             if (value != "true" && value != "false") return bad_setting(key, "true or false");
             options.create_schema = value == "true";
@@ -113,23 +118,28 @@ std::vector<DriverKey> keys() {
         made.about = std::move(about);
         return made;
     };
-    DriverKey path = key("path", DriverKey::Kind::text, "",
-                         "The database file. Several processes of one machine may share it; a network file system may not hold it.");
+    DriverKey path =
+        key("path", DriverKey::Kind::text, "",
+            "The database file. Several processes of one machine may share it; a network file system may not hold it.");
     path.required = true;
     DriverKey synchronous = key("synchronous", DriverKey::Kind::choice, "full",
-                                "full: a commit is on the disk when it returns. normal: faster, but a power failure may take the last commits back, "
+                                "full: a commit is on the disk when it returns. normal: faster, but a power failure "
+                                "may take the last commits back, "
                                 "so that their requests run again.");
     synchronous.choices = {"full", "normal"};
     DriverKey busy = key("busy-timeout-millis", DriverKey::Kind::integer, "2000",
-                         "Longest wait for the file's one write lock. Too low: requests fail while somebody's longer transaction runs. Too high: they "
+                         "Longest wait for the file's one write lock. Too low: requests fail while somebody's longer "
+                         "transaction runs. Too high: they "
                          "wait as long as that transaction takes.");
     busy.min = 1;
     busy.max = 600000;
     DriverKey connections = key("connections", DriverKey::Kind::integer, "4",
-                                "Most connections for `atomic` operations at a time. More only queue for the one write lock; fewer make readers wait.");
+                                "Most connections for `atomic` operations at a time. More only queue for the one write "
+                                "lock; fewer make readers wait.");
     connections.min = 1;
     connections.max = 256;
-    DriverKey create = key("create-schema", DriverKey::Kind::flag, "false", "Make the file and its tables when they are missing.");
+    DriverKey create =
+        key("create-schema", DriverKey::Kind::flag, "false", "Make the file and its tables when they are missing.");
     return {path, synchronous, busy, connections, create};
 }
 

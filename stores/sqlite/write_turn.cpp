@@ -50,10 +50,12 @@ bool WriteTurn::is_with_this_thread() const noexcept {
 Result<void> Turn::check() const {
     switch (taken_) {
         case WriteTurn::Taken::yes: return {};
-        case WriteTurn::Taken::too_late: return error_of(SQLITE_BUSY, "begin a transaction", "waited for another of this process");
+        case WriteTurn::Taken::too_late:
+            return error_of(SQLITE_BUSY, "begin a transaction", "waited for another of this process");
         case WriteTurn::Taken::by_this_thread: break;
     }
-    return Error(ErrorKind::unsupported, "a protected call inside the `atomic` body of another one on the same SQLite file", {},
+    return Error(ErrorKind::unsupported,
+                 "a protected call inside the `atomic` body of another one on the same SQLite file", {},
                  "do it after the body has returned, or put the second operation's records into another file")
         .with_code("nested-atomic");
 }

@@ -11,8 +11,9 @@
 
 namespace nebis::sqlite {
 
-/// Who of this process may ask for the file's write lock. SQLite lets waiters poll for it; inside one process we can queue instead.
-/// One for each file and process, whatever the number of Database objects: it stands for a lock that exists once, too.
+/// Who of this process may ask for the file's write lock. SQLite lets waiters poll for it; inside one process we can
+/// queue instead. One for each file and process, whatever the number of Database objects: it stands for a lock that
+/// exists once, too.
 class WriteTurn {
 public:
     static std::shared_ptr<WriteTurn> of(const std::string& path);
@@ -21,7 +22,8 @@ public:
     Taken take(Deadline deadline);
     void give_back() noexcept;
 
-    /// The calling thread is inside an `atomic` transaction of this file: to wait for the turn would be to wait for itself.
+    /// The calling thread is inside an `atomic` transaction of this file: to wait for the turn would be to wait for
+    /// itself.
     bool is_with_this_thread() const noexcept;
 
 private:

@@ -10,7 +10,8 @@
 #include <cctype>
 #include <deque>
 
-// A suite that acquits everybody proves nothing. Three stores that look right are convicted, each by the cases that name its fault.
+// A suite that acquits everybody proves nothing. Three stores that look right are convicted, each by the cases that
+// name its fault.
 namespace {
 
 using nebis::BeginOutcome;
@@ -33,15 +34,27 @@ using ::testing::IsEmpty;
 class Passing : public StoreSession {
 public:
     explicit Passing(std::unique_ptr<StoreSession> inner) : inner_(std::move(inner)) {}
-    void begin(std::span<const BeginRequest> in, std::span<Result<BeginOutcome>> out, Deadline d) override { inner_->begin(in, out, d); }
-    void finish(std::span<const FinishRequest> in, std::span<Result<FinishOutcome>> out, Deadline d) override { inner_->finish(in, out, d); }
-    void renew(std::span<const RenewRequest> in, std::span<Result<RenewOutcome>> out, Deadline d) override { inner_->renew(in, out, d); }
-    void find(std::span<const FindRequest> in, std::span<Result<FindOutcome>> out, Deadline d) override { inner_->find(in, out, d); }
-    Result<std::vector<Record>> recover(const nebis::RecoverRequest& r, Deadline d) override { return inner_->recover(r, d); }
+    void begin(std::span<const BeginRequest> in, std::span<Result<BeginOutcome>> out, Deadline d) override {
+        inner_->begin(in, out, d);
+    }
+    void finish(std::span<const FinishRequest> in, std::span<Result<FinishOutcome>> out, Deadline d) override {
+        inner_->finish(in, out, d);
+    }
+    void renew(std::span<const RenewRequest> in, std::span<Result<RenewOutcome>> out, Deadline d) override {
+        inner_->renew(in, out, d);
+    }
+    void find(std::span<const FindRequest> in, std::span<Result<FindOutcome>> out, Deadline d) override {
+        inner_->find(in, out, d);
+    }
+    Result<std::vector<Record>> recover(const nebis::RecoverRequest& r, Deadline d) override {
+        return inner_->recover(r, d);
+    }
     Result<std::size_t> clean(const nebis::CleanRequest& r, Deadline d) override { return inner_->clean(r, d); }
     Result<bool> purge(std::string_view k, std::uint64_t v, Deadline d) override { return inner_->purge(k, v, d); }
     Result<StoreMillis> now(Deadline d) override { return inner_->now(d); }
-    Result<std::string> key_rule(std::string_view o, std::string_view g, bool a, Deadline d) override { return inner_->key_rule(o, g, a, d); }
+    Result<std::string> key_rule(std::string_view o, std::string_view g, bool a, Deadline d) override {
+        return inner_->key_rule(o, g, a, d);
+    }
 
 protected:
     std::unique_ptr<StoreSession> inner_;
@@ -147,7 +160,9 @@ std::vector<std::string> broken_by() {
 
 TEST(WrongStores, wrapper_alone_is_acquitted) { EXPECT_THAT(broken_by<Passing>(), IsEmpty()); }
 
-TEST(WrongStores, forgotten_version_is_convicted) { EXPECT_THAT(broken_by<ForgetsTheVersion>(), Contains("finish_only_owner_and_version")); }
+TEST(WrongStores, forgotten_version_is_convicted) {
+    EXPECT_THAT(broken_by<ForgetsTheVersion>(), Contains("finish_only_owner_and_version"));
+}
 
 TEST(WrongStores, comparison_by_collation_is_convicted) {
     EXPECT_THAT(broken_by<ComparesByCollation>(), Contains("keys_are_equal_only_byte_by_byte"));
@@ -159,7 +174,8 @@ TEST(WrongStores, blind_repetition_is_convicted) {
     EXPECT_THAT(broken, Contains("race_one_of_two_begins_wins"));
 }
 
-// ---- gates -----------------------------------------------------------------------------------------------------------
+// ---- gates
+// -----------------------------------------------------------------------------------------------------------
 
 using nebis::CachedResult;
 using nebis::EnterOutcome;
@@ -180,7 +196,9 @@ private:
     struct Session final : nebis::GateSession {
         Session(std::unique_ptr<nebis::GateSession> inner, std::shared_ptr<nebis::fakes::ManualGate> gate)
             : inner(std::move(inner)), gate(std::move(gate)) {}
-        void enter(std::span<const EnterRequest> in, std::span<Result<EnterOutcome>> out, Deadline d) override { inner->enter(in, out, d); }
+        void enter(std::span<const EnterRequest> in, std::span<Result<EnterOutcome>> out, Deadline d) override {
+            inner->enter(in, out, d);
+        }
         void leave(std::span<const LeaveRequest> in, std::span<Result<bool>> out, Deadline) override {
             for (std::size_t i = 0; i < in.size(); ++i) {
                 gate->drop_lock(std::string(in[i].trace_id));
@@ -188,8 +206,12 @@ private:
                 out[i] = true;
             }
         }
-        void renew(std::span<const nebis::LockRenewRequest> in, std::span<Result<bool>> out, Deadline d) override { inner->renew(in, out, d); }
-        Result<void> evict(std::string_view k, const Owner* o, std::int64_t l, Deadline d) override { return inner->evict(k, o, l, d); }
+        void renew(std::span<const nebis::LockRenewRequest> in, std::span<Result<bool>> out, Deadline d) override {
+            inner->renew(in, out, d);
+        }
+        Result<void> evict(std::string_view k, const Owner* o, std::int64_t l, Deadline d) override {
+            return inner->evict(k, o, l, d);
+        }
         std::unique_ptr<nebis::GateSession> inner;
         std::shared_ptr<nebis::fakes::ManualGate> gate;
     };

@@ -17,7 +17,9 @@ using std::chrono::milliseconds;
 /// A monotonic clock in the test's hand.
 class HandClock {
 public:
-    std::chrono::steady_clock::time_point operator()() const { return std::chrono::steady_clock::time_point(milliseconds(now_->load())); }
+    std::chrono::steady_clock::time_point operator()() const {
+        return std::chrono::steady_clock::time_point(milliseconds(now_->load()));
+    }
     void advance(milliseconds by) const { now_->fetch_add(by.count()); }
 
 private:
@@ -58,7 +60,9 @@ bool register_all() {
     const auto advance = [clock](milliseconds by) { clock.advance(by); };
 
     GateFixture local;
-    local.make = [clock] { return nebis::local::gate({.results = 1000, .result_life = std::chrono::hours(1), .clock = clock}); };
+    local.make = [clock] {
+        return nebis::local::gate({.results = 1000, .result_life = std::chrono::hours(1), .clock = clock});
+    };
     local.advance = advance;
     register_gate("local", local);
 
@@ -73,7 +77,9 @@ bool register_all() {
     register_gate("local_without_results", bare);
 
     GateFixture composed;
-    composed.make = [clock] { return nebis::compose(nebis::local::lock({.clock = clock}), std::make_shared<MapCache>(clock)); };
+    composed.make = [clock] {
+        return nebis::compose(nebis::local::lock({.clock = clock}), std::make_shared<MapCache>(clock));
+    };
     composed.advance = advance;
     composed.takes_from_holder = false;
     register_gate("composed", composed);

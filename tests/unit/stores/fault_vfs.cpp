@@ -57,7 +57,9 @@ const sqlite3_io_methods& methods() {
     static const sqlite3_io_methods all = [] {
         sqlite3_io_methods m{};
         m.iVersion = 2;  // no memory-mapped reads: they could not be made to fail
-        m.xClose = [](sqlite3_file* f) { return inner(f)->pMethods ? inner(f)->pMethods->xClose(inner(f)) : SQLITE_OK; };
+        m.xClose = [](sqlite3_file* f) {
+            return inner(f)->pMethods ? inner(f)->pMethods->xClose(inner(f)) : SQLITE_OK;
+        };
         m.xRead = [](sqlite3_file* f, void* to, int size, sqlite3_int64 at) {
             return unless_planned(Operation::read, [&] { return inner(f)->pMethods->xRead(inner(f), to, size, at); });
         };
@@ -72,20 +74,30 @@ const sqlite3_io_methods& methods() {
         m.xSync = [](sqlite3_file* f, int flags) {
             return unless_planned(Operation::sync, [&] { return inner(f)->pMethods->xSync(inner(f), flags); });
         };
-        m.xFileSize = [](sqlite3_file* f, sqlite3_int64* size) { return inner(f)->pMethods->xFileSize(inner(f), size); };
+        m.xFileSize = [](sqlite3_file* f, sqlite3_int64* size) {
+            return inner(f)->pMethods->xFileSize(inner(f), size);
+        };
         m.xLock = [](sqlite3_file* f, int level) { return inner(f)->pMethods->xLock(inner(f), level); };
         m.xUnlock = [](sqlite3_file* f, int level) { return inner(f)->pMethods->xUnlock(inner(f), level); };
-        m.xCheckReservedLock = [](sqlite3_file* f, int* out) { return inner(f)->pMethods->xCheckReservedLock(inner(f), out); };
-        m.xFileControl = [](sqlite3_file* f, int what, void* with) { return inner(f)->pMethods->xFileControl(inner(f), what, with); };
+        m.xCheckReservedLock = [](sqlite3_file* f, int* out) {
+            return inner(f)->pMethods->xCheckReservedLock(inner(f), out);
+        };
+        m.xFileControl = [](sqlite3_file* f, int what, void* with) {
+            return inner(f)->pMethods->xFileControl(inner(f), what, with);
+        };
         m.xSectorSize = [](sqlite3_file* f) { return inner(f)->pMethods->xSectorSize(inner(f)); };
         m.xDeviceCharacteristics = [](sqlite3_file* f) { return inner(f)->pMethods->xDeviceCharacteristics(inner(f)); };
         m.xShmMap = [](sqlite3_file* f, int page, int size, int extend, void volatile** out) {
-            return unless_planned(Operation::shared_memory, [&] { return inner(f)->pMethods->xShmMap(inner(f), page, size, extend, out); });
+            return unless_planned(Operation::shared_memory,
+                                  [&] { return inner(f)->pMethods->xShmMap(inner(f), page, size, extend, out); });
         };
         m.xShmLock = [](sqlite3_file* f, int at, int count, int flags) {
-            // The write lock alone: readers' locks are tried for ten seconds inside SQLite, which no other process can cause.
-            if (at != 0 || (flags & SQLITE_SHM_LOCK) == 0) return inner(f)->pMethods->xShmLock(inner(f), at, count, flags);
-            return unless_planned(Operation::lock, [&] { return inner(f)->pMethods->xShmLock(inner(f), at, count, flags); });
+            // The write lock alone: readers' locks are tried for ten seconds inside SQLite, which no other process can
+            // cause.
+            if (at != 0 || (flags & SQLITE_SHM_LOCK) == 0)
+                return inner(f)->pMethods->xShmLock(inner(f), at, count, flags);
+            return unless_planned(Operation::lock,
+                                  [&] { return inner(f)->pMethods->xShmLock(inner(f), at, count, flags); });
         };
         m.xShmBarrier = [](sqlite3_file* f) { inner(f)->pMethods->xShmBarrier(inner(f)); };
         m.xShmUnmap = [](sqlite3_file* f, int remove) { return inner(f)->pMethods->xShmUnmap(inner(f), remove); };

@@ -8,8 +8,9 @@
 
 namespace nebis::test {
 
-/// A SQLite VFS that hands everything to the default one, and makes the n-th operation of a kind fail, once or for ever.
-/// One for the whole program, registered under `name()`; faults count the operations of all connections that use it.
+/// A SQLite VFS that hands everything to the default one, and makes the n-th operation of a kind fail, once or for
+/// ever. One for the whole program, registered under `name()`; faults count the operations of all connections that use
+/// it.
 class FaultVfs {
 public:
     enum class Operation : std::uint8_t { open, read, write, sync, shared_memory, lock };

@@ -51,7 +51,8 @@ protected:
     std::shared_ptr<TransactionRunner> runner_;
 };
 
-// ---- claim before ------------------------------------------------------------------------------------------------------
+// ---- claim before
+// ------------------------------------------------------------------------------------------------------
 
 TEST_F(SqliteAtomic, effect_and_record_commit_together) {
     const auto version = acquire("k", owner(1));
@@ -153,7 +154,8 @@ TEST_F(SqliteAtomic, body_that_rolls_back_and_begins_its_own_has_committed_nothi
         EXPECT_EQ(report.kind, Kind::rolled_back) << begin_again;
         EXPECT_EQ(orders(), 0) << begin_again;
     }
-    EXPECT_EQ(run(before("k", version, owner(1)), [](void* tx) { return place_order(tx); }).kind, Kind::committed) << "and the next one may";
+    EXPECT_EQ(run(before("k", version, owner(1)), [](void* tx) { return place_order(tx); }).kind, Kind::committed)
+        << "and the next one may";
 }
 
 TEST_F(SqliteAtomic, body_that_takes_our_hooks_away_leaves_the_outcome_unknown) {
@@ -198,7 +200,8 @@ TEST_F(SqliteAtomic, nested_operations_of_the_same_file_are_refused_at_once) {
     EXPECT_FALSE(store_->waits_for_this_thread());
     const AtomicReport report = run(before("k", version, owner(1)), [&](void* tx) {
         EXPECT_TRUE(store_->waits_for_this_thread());
-        const AtomicReport nested = run(before("other", other, owner(2)), [](void* inner) { return place_order(inner); });
+        const AtomicReport nested =
+            run(before("other", other, owner(2)), [](void* inner) { return place_order(inner); });
         EXPECT_EQ(nested.kind, Kind::rolled_back);
         EXPECT_EQ(nested.error->code(), "nested-atomic");
         const auto begun = begin(*session_, "third", owner(3));
@@ -217,7 +220,8 @@ TEST_F(SqliteAtomic, write_lock_held_elsewhere_is_waited_for_a_bounded_time) {
     Sql other(path());
     other.run("BEGIN IMMEDIATE");
     bool ran = false;
-    const AtomicReport report = run(before("k", version, owner(1)), [&](void* tx) { return ran = true, place_order(tx); }, in(milliseconds(50)));
+    const AtomicReport report = run(
+        before("k", version, owner(1)), [&](void* tx) { return ran = true, place_order(tx); }, in(milliseconds(50)));
     EXPECT_EQ(report.kind, Kind::rolled_back);
     EXPECT_EQ(report.error->kind(), ErrorKind::overloaded);
     EXPECT_FALSE(ran);
@@ -239,7 +243,8 @@ TEST_F(SqliteAtomic, S15_record_lies_in_the_table_of_the_operation) {
 
 TEST_F(SqliteAtomic, serves_stores_of_its_own_file_only) {
     EXPECT_TRUE(runner_->serves(*store_));
-    EXPECT_TRUE(runner_->serves(*sqlite::store(sqlite::Database(folder_.path().string() + "/./orders.db"), "another_table")));
+    EXPECT_TRUE(
+        runner_->serves(*sqlite::store(sqlite::Database(folder_.path().string() + "/./orders.db"), "another_table")));
     EXPECT_FALSE(runner_->serves(*sqlite::store(sqlite::Database(folder_.file("else.db")))));
 }
 
@@ -251,7 +256,8 @@ TEST_F(SqliteAtomic, many_threads_place_each_order_once) {
             int committed = 0;
             for (int i = 0; i < each; ++i) {
                 const std::string key = "k" + std::to_string(i);
-                const auto report = run(inside(key, owner(static_cast<unsigned>(100 + t * each + i))), [&](void* tx) { return place_order(tx, key); });
+                const auto report = run(inside(key, owner(static_cast<unsigned>(100 + t * each + i))),
+                                        [&](void* tx) { return place_order(tx, key); });
                 committed += report.kind == Kind::committed ? 1 : 0;
                 EXPECT_TRUE(report.kind == Kind::committed || report.kind == Kind::found);
             }
@@ -263,7 +269,8 @@ TEST_F(SqliteAtomic, many_threads_place_each_order_once) {
     EXPECT_EQ(orders(), each);
 }
 
-// ---- claim inside ------------------------------------------------------------------------------------------------------
+// ---- claim inside
+// ------------------------------------------------------------------------------------------------------
 
 TEST_F(SqliteAtomic, inside_begins_runs_and_finishes_in_one_commit) {
     auto execution = this->execution();
@@ -273,7 +280,8 @@ TEST_F(SqliteAtomic, inside_begins_runs_and_finishes_in_one_commit) {
         [&](void* tx) {
             token = execution.fencing_token();
             EXPECT_EQ(execution.attempt(), 1U);
-            EXPECT_EQ(Sql(path()).number("SELECT count(*) FROM idempotent_record"), 0) << "nobody sees it before the commit";
+            EXPECT_EQ(Sql(path()).number("SELECT count(*) FROM idempotent_record"), 0)
+                << "nobody sees it before the commit";
             return place_order(tx);
         },
         soon());
@@ -310,7 +318,8 @@ TEST_F(SqliteAtomic, inside_duplicate_is_answered_while_another_transaction_hold
     fresh.lock_wait = milliseconds(30);
     const AtomicReport waited = run(fresh, [](void* tx) { return place_order(tx, "fresh"); });
     EXPECT_EQ(waited.kind, Kind::rolled_back);
-    EXPECT_EQ(waited.error->kind(), ErrorKind::overloaded) << "a fresh key can't be begun, and that is said after `wait`";
+    EXPECT_EQ(waited.error->kind(), ErrorKind::overloaded)
+        << "a fresh key can't be begun, and that is said after `wait`";
 }
 
 TEST_F(SqliteAtomic, inside_failure_leaves_nothing) {
@@ -350,7 +359,8 @@ TEST_F(SqliteAtomic, inside_runs_a_failed_key_again_and_lapses_an_abandoned_one)
     EXPECT_EQ(row("dead").status, RecordStatus::unknown) << "the row was moved, not only the answer";
 }
 
-// ---- finish_in ---------------------------------------------------------------------------------------------------------
+// ---- finish_in
+// ---------------------------------------------------------------------------------------------------------
 
 class SqliteFinishIn : public SqliteAtomic {
 protected:

@@ -3,7 +3,6 @@
 
 #include "nebis/execution.hpp"
 #include "nebis/sqlite.hpp"
-
 #include "runtime/execution_state.hpp"
 #include "temporary_folder.hpp"
 
@@ -42,13 +41,14 @@ inline Result<BeginOutcome> begin(StoreSession& session, const BeginRequest& req
     session.begin({&request, 1}, {&out, 1}, deadline);
     return out;
 }
-inline Result<BeginOutcome> begin(StoreSession& session, std::string_view key, const Owner& who, Deadline deadline = soon()) {
+inline Result<BeginOutcome> begin(StoreSession& session, std::string_view key, const Owner& who,
+                                  Deadline deadline = soon()) {
     return begin(session, begin_request(key, who), deadline);
 }
 
-inline Result<FinishOutcome> finish(StoreSession& session, std::string_view key, std::uint64_t version, const Owner& who,
-                                    RecordStatus status = RecordStatus::success, const Response* response = nullptr,
-                                    Deadline deadline = soon()) {
+inline Result<FinishOutcome> finish(StoreSession& session, std::string_view key, std::uint64_t version,
+                                    const Owner& who, RecordStatus status = RecordStatus::success,
+                                    const Response* response = nullptr, Deadline deadline = soon()) {
     FinishRequest request;
     request.trace_id = key;
     request.version = version;
@@ -68,7 +68,8 @@ inline Result<FindOutcome> find(StoreSession& session, std::string_view key, Dea
     return out;
 }
 
-inline Result<RenewOutcome> renew(StoreSession& session, std::string_view key, std::uint64_t version, const Owner& who, Deadline deadline = soon()) {
+inline Result<RenewOutcome> renew(StoreSession& session, std::string_view key, std::uint64_t version, const Owner& who,
+                                  Deadline deadline = soon()) {
     const RenewRequest request{key, version, who, 60'000, false};
     Result<RenewOutcome> out = Error(ErrorKind::internal, "not set");
     session.renew({&request, 1}, {&out, 1}, deadline);
@@ -88,16 +89,19 @@ public:
 
     void run(const std::string& sql) {
         char* message = nullptr;
-        if (sqlite3_exec(handle_, sql.c_str(), nullptr, nullptr, &message) != SQLITE_OK) ADD_FAILURE() << sql << ": " << message;
+        if (sqlite3_exec(handle_, sql.c_str(), nullptr, nullptr, &message) != SQLITE_OK)
+            ADD_FAILURE() << sql << ": " << message;
         sqlite3_free(message);
     }
     /// The first column of the first row; empty when there is none.
     std::string text(const std::string& sql) {
         std::string out;
         sqlite3_stmt* statement = nullptr;
-        if (sqlite3_prepare_v2(handle_, sql.c_str(), -1, &statement, nullptr) != SQLITE_OK) ADD_FAILURE() << sql << ": " << sqlite3_errmsg(handle_);
+        if (sqlite3_prepare_v2(handle_, sql.c_str(), -1, &statement, nullptr) != SQLITE_OK)
+            ADD_FAILURE() << sql << ": " << sqlite3_errmsg(handle_);
         if (sqlite3_step(statement) == SQLITE_ROW)
-            if (const unsigned char* value = sqlite3_column_text(statement, 0)) out = reinterpret_cast<const char*>(value);
+            if (const unsigned char* value = sqlite3_column_text(statement, 0))
+                out = reinterpret_cast<const char*>(value);
         sqlite3_finalize(statement);
         return out;
     }
@@ -115,7 +119,8 @@ private:
 class SqliteTest : public ::testing::Test {
 protected:
     SqliteTest() : SqliteTest(sqlite::Options()) {}
-    explicit SqliteTest(sqlite::Options options) : database_(with_path(std::move(options))), store_(sqlite::store(database_)) {
+    explicit SqliteTest(sqlite::Options options)
+        : database_(with_path(std::move(options))), store_(sqlite::store(database_)) {
         require(store_->verify(soon()));
         session_ = open(*store_);
         Sql(path()).run("CREATE TABLE IF NOT EXISTS orders (id TEXT PRIMARY KEY, token INTEGER)");

@@ -6,8 +6,9 @@
 
 #include <future>
 
-// Faults 34, 35 and 37, SQLite's own way: the n-th operation of each kind fails, once and for ever after, n = 1, 2, 3 … until the whole
-// story passes without a fault. Whatever was reported must be true afterwards, nothing may be half done, and all must work again.
+// Faults 34, 35 and 37, SQLite's own way: the n-th operation of each kind fails, once and for ever after, n = 1, 2, 3 …
+// until the whole story passes without a fault. Whatever was reported must be true afterwards, nothing may be half
+// done, and all must work again.
 namespace {
 
 using namespace nebis;
@@ -49,7 +50,9 @@ protected:
 
     void TearDown() override { FaultVfs::heal(); }
 
-    static Told told(const Error& error) { return error.kind() == ErrorKind::maybe_applied ? Told::nobody_knows : Told::no; }
+    static Told told(const Error& error) {
+        return error.kind() == ErrorKind::maybe_applied ? Told::nobody_knows : Told::no;
+    }
 
     /// One file's life while something fails. Returns false when no fault struck: the end of the series.
     bool story(Operation operation, int nth, int code, bool for_ever, const std::string& path) {
@@ -64,8 +67,8 @@ protected:
             const auto session = *prepared->open(soon());
             EXPECT_TRUE(begin(*session, "old", owner(9)));
         }
-        // Whoever opens a file that nobody else has open recovers its log first, under the same lock, with a patience of SQLite's own (ten
-        // seconds). A busy writer is somebody else who has it open.
+        // Whoever opens a file that nobody else has open recovers its log first, under the same lock, with a patience
+        // of SQLite's own (ten seconds). A busy writer is somebody else who has it open.
         std::optional<Sql> somebody_else;
         if (code == SQLITE_BUSY) somebody_else.emplace(path).run("SELECT count(*) FROM orders");
         options.create_schema = false;
@@ -79,12 +82,14 @@ protected:
         (void)store->verify(in(milliseconds(10)));
         auto session = store->open(in(milliseconds(10)));
         if (session) {
-            const std::vector<BeginRequest> requests{begin_request("a", owner(1)), begin_request("b", owner(2)), begin_request("old", owner(3))};
+            const std::vector<BeginRequest> requests{begin_request("a", owner(1)), begin_request("b", owner(2)),
+                                                     begin_request("old", owner(3))};
             std::vector<Result<BeginOutcome>> begun(3, Error(ErrorKind::internal, "not set"));
             (*session)->begin(requests, begun, in(milliseconds(10)));
             for (std::size_t i = 0; i < 2; ++i) {
                 const std::string key(requests[i].trace_id);
-                const std::string row = "SELECT count(*) FROM idempotent_record WHERE trace_id = CAST('" + key + "' AS BLOB)";
+                const std::string row =
+                    "SELECT count(*) FROM idempotent_record WHERE trace_id = CAST('" + key + "' AS BLOB)";
                 if (!begun[i]) {
                     claims.push_back({"begin " + key, told(begun[i].error()), row});
                     continue;
@@ -93,9 +98,11 @@ protected:
                 claims.push_back({"begin " + key, Told::yes, row});
                 Response response;
                 response.body = "answer";
-                const auto finished =
-                    finish(**session, key, begun[i]->version, owner(static_cast<unsigned>(i + 1)), RecordStatus::success, &response, in(milliseconds(10)));
-                claims.push_back({"finish " + key, finished ? (finished->applied ? Told::yes : Told::no) : told(finished.error()), row + " AND status = 1"});
+                const auto finished = finish(**session, key, begun[i]->version, owner(static_cast<unsigned>(i + 1)),
+                                             RecordStatus::success, &response, in(milliseconds(10)));
+                claims.push_back({"finish " + key,
+                                  finished ? (finished->applied ? Told::yes : Told::no) : told(finished.error()),
+                                  row + " AND status = 1"});
             }
             EXPECT_TRUE(!begun[2] || begun[2]->kind == BeginOutcome::Kind::in_progress);
         }
@@ -108,9 +115,12 @@ protected:
             if (claim.told == Told::nobody_knows) continue;
             EXPECT_EQ(truth.number(claim.seen_by), claim.told == Told::yes ? 1 : 0) << claim.what;
         }
-        EXPECT_EQ(truth.number("SELECT count(*) FROM orders"), truth.number("SELECT count(*) FROM idempotent_record WHERE biz_type = 'place' AND status = 1"))
+        EXPECT_EQ(truth.number("SELECT count(*) FROM orders"),
+                  truth.number("SELECT count(*) FROM idempotent_record WHERE biz_type = 'place' AND status = 1"))
             << "effect and record are one";
-        EXPECT_EQ(truth.number("SELECT count(*) FROM idempotent_record WHERE trace_id = CAST('old' AS BLOB) AND status = 0"), 1);
+        EXPECT_EQ(
+            truth.number("SELECT count(*) FROM idempotent_record WHERE trace_id = CAST('old' AS BLOB) AND status = 0"),
+            1);
         EXPECT_EQ(truth.text("PRAGMA integrity_check"), "ok");
 
         // The same handles work again.
@@ -119,7 +129,11 @@ protected:
         const auto after = begin(**session, "after", owner(7));
         EXPECT_TRUE(after && after->kind == BeginOutcome::Kind::acquired) << (after ? "" : after.error().text());
         auto execution = Execution(std::make_shared<runtime::ExecutionState>());
-        EXPECT_EQ(runner->run(claim_inside("atomic-after", owner(8), *store), execution, [](void* tx) { return order(tx, "after"); }, soon()).kind,
+        EXPECT_EQ(runner
+                      ->run(
+                          claim_inside("atomic-after", owner(8), *store), execution,
+                          [](void* tx) { return order(tx, "after"); }, soon())
+                      .kind,
                   AtomicReport::Kind::committed);
         return struck;
     }
@@ -127,8 +141,9 @@ protected:
     void atomic_part(TransactionRunner& runner, const Store& store, std::vector<Claimed>& claims) {
         for (const std::string key : {"p", "q"}) {
             auto execution = Execution(std::make_shared<runtime::ExecutionState>());
-            const AtomicReport report =
-                runner.run(claim_inside(key, owner(5), store), execution, [&](void* tx) { return order(tx, key); }, in(milliseconds(10)));
+            const AtomicReport report = runner.run(
+                claim_inside(key, owner(5), store), execution, [&](void* tx) { return order(tx, key); },
+                in(milliseconds(10)));
             const Told told = report.kind == AtomicReport::Kind::committed   ? Told::yes
                               : report.kind == AtomicReport::Kind::ambiguous ? Told::nobody_knows
                                                                              : Told::no;
@@ -151,7 +166,8 @@ protected:
     /// An error inside the body is the body's to see, as any business code would.
     static Response order(void* tx, const std::string& id) {
         char* message = nullptr;
-        if (sqlite3_exec(static_cast<sqlite3*>(tx), ("INSERT INTO orders VALUES ('" + id + "')").c_str(), nullptr, nullptr, &message) != SQLITE_OK) {
+        if (sqlite3_exec(static_cast<sqlite3*>(tx), ("INSERT INTO orders VALUES ('" + id + "')").c_str(), nullptr,
+                         nullptr, &message) != SQLITE_OK) {
             const std::string why = message ? message : "?";
             sqlite3_free(message);
             throw std::runtime_error(why);
@@ -165,7 +181,8 @@ TEST_P(SqliteFaults, nothing_lost_nothing_half_done) {
     const TemporaryFolder folder(TemporaryFolder::in_memory());
     int nth = 1;
     while (nth <= most_operations) {
-        SCOPED_TRACE(std::string(fault.name) + (for_ever ? " for ever from operation " : " once, operation ") + std::to_string(nth));
+        SCOPED_TRACE(std::string(fault.name) + (for_ever ? " for ever from operation " : " once, operation ") +
+                     std::to_string(nth));
         if (!story(fault.operation, nth, fault.code, for_ever, folder.file(std::to_string(nth) + ".db"))) break;
         if (HasFailure()) return;
         // The first ones are where connections are made; later ones repeat each other.
@@ -179,9 +196,11 @@ std::string fault_name(const ::testing::TestParamInfo<std::tuple<Fault, bool>>& 
     return std::string(std::get<0>(info.param).name) + (std::get<1>(info.param) ? "_for_ever" : "_once");
 }
 
-INSTANTIATE_TEST_SUITE_P(F34_F35_F37, SqliteFaults, ::testing::Combine(::testing::ValuesIn(faults), ::testing::Bool()), fault_name);
+INSTANTIATE_TEST_SUITE_P(F34_F35_F37, SqliteFaults, ::testing::Combine(::testing::ValuesIn(faults), ::testing::Bool()),
+                         fault_name);
 
-// ---- each fault by its name --------------------------------------------------------------------------------------------
+// ---- each fault by its name
+// --------------------------------------------------------------------------------------------
 
 class SqliteFaultKinds : public SqliteTest {
 protected:
@@ -218,10 +237,13 @@ TEST_F(SqliteFaultKinds, each_has_its_own_kind_and_code) {
         ASSERT_FALSE(out) << one.word;
         EXPECT_EQ(out.error().kind(), one.kind) << out.error().text();
         EXPECT_EQ(out.error().code(), one.word) << out.error().text();
-        // Read back by owner, as the protocol does: a recovery of the log may have brought back what could not be flushed.
+        // Read back by owner, as the protocol does: a recovery of the log may have brought back what could not be
+        // flushed.
         const auto again = begin(*session_, key, owner(1));
         const bool brought_back = again->kind == BeginOutcome::Kind::in_progress && again->owner == owner(1);
-        EXPECT_TRUE(again->kind == BeginOutcome::Kind::acquired || (brought_back && one.kind == ErrorKind::maybe_applied)) << one.word;
+        EXPECT_TRUE(again->kind == BeginOutcome::Kind::acquired ||
+                    (brought_back && one.kind == ErrorKind::maybe_applied))
+            << one.word;
     }
 }
 
@@ -252,7 +274,8 @@ TEST_F(SqliteFaultKinds, flush_that_fails_at_an_atomic_commit_is_settled_by_a_wr
         },
         soon());
     EXPECT_TRUE(FaultVfs::struck());
-    EXPECT_EQ(report.kind, AtomicReport::Kind::rolled_back) << "the write that settled it has replaced what lay in the log";
+    EXPECT_EQ(report.kind, AtomicReport::Kind::rolled_back)
+        << "the write that settled it has replaced what lay in the log";
     EXPECT_EQ(orders(), 0);
     EXPECT_EQ(row("k").status, RecordStatus::fail);
 }
@@ -276,7 +299,8 @@ TEST_F(SqliteFaultKinds, flush_that_never_works_again_leaves_an_atomic_commit_am
     EXPECT_EQ(report.error->code(), "sqlite-io");
 }
 
-// ---- who holds the file --------------------------------------------------------------------------------------------------
+// ---- who holds the file
+// --------------------------------------------------------------------------------------------------
 
 class SqliteLocked : public SqliteTest {
 protected:
@@ -303,8 +327,8 @@ TEST_F(SqliteLocked, what_needs_no_write_is_answered_all_the_same) {
 
     Sql other(path());
     other.run("BEGIN IMMEDIATE");
-    std::vector<BeginRequest> requests{begin_request("abandoned", owner(4)), begin_request("done", owner(4)), begin_request("fresh", owner(4)),
-                                       begin_request("held", owner(4))};
+    std::vector<BeginRequest> requests{begin_request("abandoned", owner(4)), begin_request("done", owner(4)),
+                                       begin_request("fresh", owner(4)), begin_request("held", owner(4))};
     for (auto& request : requests) request.take_over_lease = true;
     std::vector<Result<BeginOutcome>> out(4, Error(ErrorKind::internal, "not set"));
     session_->begin(requests, out, soon());
@@ -315,7 +339,8 @@ TEST_F(SqliteLocked, what_needs_no_write_is_answered_all_the_same) {
     EXPECT_EQ(out[3]->kind, BeginOutcome::Kind::in_progress);
     const auto start = std::chrono::steady_clock::now();
     EXPECT_EQ(begin(*session_, "done", owner(5))->kind, BeginOutcome::Kind::finished);
-    EXPECT_LT(std::chrono::steady_clock::now() - start, milliseconds(300)) << "a replay alone doesn't wait for the lock";
+    EXPECT_LT(std::chrono::steady_clock::now() - start, milliseconds(300))
+        << "a replay alone doesn't wait for the lock";
     other.run("ROLLBACK");
     EXPECT_FALSE(there("fresh"));
 }
@@ -362,7 +387,8 @@ TEST_F(SqliteLocked, S54_waiter_in_another_handle_is_woken_by_the_commit) {
     EXPECT_FALSE(there->wait_for_change(in(milliseconds(20)))) << "and only once";
 }
 
-// ---- a disk that is really full ------------------------------------------------------------------------------------------
+// ---- a disk that is really full
+// ------------------------------------------------------------------------------------------
 
 /// A file system of its own with little room, where this process may mount one.
 class SmallDisk {

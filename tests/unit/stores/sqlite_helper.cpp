@@ -14,8 +14,9 @@
 
 // One of several processes on one file, started by sqlite_processes_test.
 //
-//   sqlite_helper race FILE THREADS KEYS   every thread begins every key and finishes what it won; prints "won KEY VERSION" lines
-//   sqlite_helper batches FILE PREFIX      begins batches of 64 keys for ever; prints "batch N" after each that was acquired
+//   sqlite_helper race FILE THREADS KEYS   every thread begins every key and finishes what it won; prints "won KEY
+//   VERSION" lines sqlite_helper batches FILE PREFIX      begins batches of 64 keys for ever; prints "batch N" after
+//   each that was acquired
 namespace {
 
 using namespace nebis;
@@ -93,7 +94,8 @@ int batches(const char* path, const char* prefix) {
     if (!session) give_up("open", session.error());
     for (int number = 0;; ++number) {
         std::vector<std::string> keys;
-        for (int i = 0; i < 64; ++i) keys.push_back(std::string(prefix) + std::to_string(number) + "-" + std::to_string(100 + i));
+        for (int i = 0; i < 64; ++i)
+            keys.push_back(std::string(prefix) + std::to_string(number) + "-" + std::to_string(100 + i));
         const Owner owner = random_owner();
         std::vector<BeginRequest> begins;
         for (const auto& key : keys) begins.push_back(request(key, owner));
@@ -110,7 +112,8 @@ int batches(const char* path, const char* prefix) {
 }  // namespace
 
 int main(int count, char** arguments) {
-    if (count == 5 && std::strcmp(arguments[1], "race") == 0) return race(arguments[2], std::atoi(arguments[3]), std::atoi(arguments[4]));
+    if (count == 5 && std::strcmp(arguments[1], "race") == 0)
+        return race(arguments[2], std::atoi(arguments[3]), std::atoi(arguments[4]));
     if (count == 4 && std::strcmp(arguments[1], "batches") == 0) return batches(arguments[2], arguments[3]);
     return 1;
 }

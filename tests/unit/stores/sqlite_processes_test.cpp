@@ -113,8 +113,8 @@ TEST_F(SqliteProcesses, sixty_four_threads_one_key_many_rounds) {
         all.emplace_back([&, t] {
             for (int round = 0; round < rounds; ++round) {
                 together.arrive_and_wait();
-                const auto out = begin(*sessions[static_cast<std::size_t>(t)], "k" + std::to_string(round), owner(static_cast<unsigned>(t + 1)),
-                                       in(std::chrono::seconds(50)));
+                const auto out = begin(*sessions[static_cast<std::size_t>(t)], "k" + std::to_string(round),
+                                       owner(static_cast<unsigned>(t + 1)), in(std::chrono::seconds(50)));
                 if (!out)
                     ++failures;
                 else if (out->kind == BeginOutcome::Kind::acquired)
@@ -131,7 +131,8 @@ TEST_F(SqliteProcesses, killed_inside_batches_the_file_stays_whole) {
         const std::string prefix = "r" + std::to_string(round) + "-";
         Helper helper(folder_.file("kill" + std::to_string(round)), {"batches", path(), prefix});
         const auto until = in(std::chrono::seconds(30));
-        while (helper.lines().size() < static_cast<std::size_t>(2 + round * 3) && std::chrono::steady_clock::now() < until)
+        while (helper.lines().size() < static_cast<std::size_t>(2 + round * 3) &&
+               std::chrono::steady_clock::now() < until)
             std::this_thread::sleep_for(milliseconds(1));
         helper.kill_now();
         const auto said = helper.lines().size();
@@ -139,11 +140,13 @@ TEST_F(SqliteProcesses, killed_inside_batches_the_file_stays_whole) {
 
         Sql db(path());
         EXPECT_EQ(db.text("PRAGMA integrity_check"), "ok");
-        const std::string rows = "SELECT count(*) FROM idempotent_record WHERE CAST(trace_id AS TEXT) LIKE '" + prefix + "%'";
+        const std::string rows =
+            "SELECT count(*) FROM idempotent_record WHERE CAST(trace_id AS TEXT) LIKE '" + prefix + "%'";
         const int there = db.number(rows);
         EXPECT_EQ(there % 64, 0) << "a batch is there whole or not at all";
         EXPECT_GE(there, static_cast<int>(said) * 64) << "what was said to be begun is there";
-        EXPECT_EQ(begin(*session_, prefix + "after", owner(1))->kind, BeginOutcome::Kind::acquired) << "and the others go on";
+        EXPECT_EQ(begin(*session_, prefix + "after", owner(1))->kind, BeginOutcome::Kind::acquired)
+            << "and the others go on";
         EXPECT_EQ(begin(*session_, prefix + "0-100", owner(1))->kind, BeginOutcome::Kind::in_progress);
     }
 }

@@ -3,13 +3,13 @@
 #include "nebis/memory.hpp"
 #include "nebis/sqlite.hpp"
 #include "nebis/testing.hpp"
-
 #include "temporary_folder.hpp"
 
 #include <map>
 #include <mutex>
 
-// The few lines that put each store through the conformance suite, once with a clock that stands still between calls, once in real time.
+// The few lines that put each store through the conformance suite, once with a clock that stands still between calls,
+// once in real time.
 namespace {
 
 using nebis::fakes::VirtualClock;
@@ -34,7 +34,9 @@ public:
         paths_[store.get()] = path;
         return store;
     }
-    std::shared_ptr<nebis::Store> another(const std::shared_ptr<nebis::Store>& store) { return open(paths_.at(store.get())); }
+    std::shared_ptr<nebis::Store> another(const std::shared_ptr<nebis::Store>& store) {
+        return open(paths_.at(store.get()));
+    }
 
 private:
     std::shared_ptr<nebis::Store> open(const std::string& path) {
@@ -52,7 +54,8 @@ private:
     int made_ = 0;
 };
 
-nebis::conformance::StoreFixture sqlite_with(nebis::sqlite::Synchronous synchronous, std::function<nebis::StoreMillis()> clock) {
+nebis::conformance::StoreFixture sqlite_with(nebis::sqlite::Synchronous synchronous,
+                                             std::function<nebis::StoreMillis()> clock) {
     const auto files = std::make_shared<Files>(synchronous, std::move(clock));
     nebis::conformance::StoreFixture fixture;
     fixture.make = [files] { return files->make(); };

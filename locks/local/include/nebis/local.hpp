@@ -9,13 +9,14 @@
 #include <functional>
 #include <memory>
 
-/// The gate and lock inside one process: nothing to install, nothing to fail. Several processes that share a store are kept apart by the
-/// store alone, which is what it is for.
+/// The gate and lock inside one process: nothing to install, nothing to fail. Several processes that share a store are
+/// kept apart by the store alone, which is what it is for.
 namespace nebis::local {
 
 struct Options {
-    std::size_t results = 0;                    ///< how many finished results are kept; 0: none
-    std::chrono::milliseconds result_life{2000};  ///< none is given longer than this: an operator's purge elsewhere takes full effect after it
+    std::size_t results = 0;  ///< how many finished results are kept; 0: none
+    std::chrono::milliseconds result_life{
+        2000};  ///< none is given longer than this: an operator's purge elsewhere takes full effect after it
     std::function<std::chrono::steady_clock::time_point()> clock = {};  ///< for tests; empty: the monotonic clock
 };
 

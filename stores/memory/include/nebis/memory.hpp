@@ -7,8 +7,8 @@
 #include <functional>
 #include <memory>
 
-/// The store that lives and dies with the process: for tests, for trying things out, and for operations whose retention is shorter than
-/// a restart. It promises all that store.hpp does but durability.
+/// The store that lives and dies with the process: for tests, for trying things out, and for operations whose retention
+/// is shorter than a restart. It promises all that store.hpp does but durability.
 namespace nebis::memory {
 
 struct Options {

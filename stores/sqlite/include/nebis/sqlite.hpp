@@ -15,8 +15,9 @@
 #include <string_view>
 #include <utility>
 
-/// Records in a SQLite file: nothing to install or start. Many threads and several processes of one machine may share the file
-/// (not over a network file system: SQLite's own rule). Write-ahead log, `synchronous=FULL` unless said otherwise.
+/// Records in a SQLite file: nothing to install or start. Many threads and several processes of one machine may share
+/// the file (not over a network file system: SQLite's own rule). Write-ahead log, `synchronous=FULL` unless said
+/// otherwise.
 namespace nebis::sqlite {
 
 enum class Synchronous : std::uint8_t {
@@ -25,21 +26,24 @@ enum class Synchronous : std::uint8_t {
 };
 
 struct Options {
-    std::string path;                             ///< the database file; its folder must exist and be writable
+    std::string path;  ///< the database file; its folder must exist and be writable
     Synchronous synchronous = Synchronous::full;
-    std::chrono::milliseconds busy_timeout{2000};  ///< longest wait for the file's one write lock; a caller's deadline may be shorter
-    std::size_t connections = 4;                  ///< most connections for `atomic` and `borrow` at a time
-    bool create_schema = false;                   ///< make file and tables when they are missing, whenever a store is verified or opened
-    std::function<StoreMillis()> clock = {};      ///< for tests; empty: the system clock
-    std::string vfs = {};                         ///< for tests; empty: SQLite's default
+    std::chrono::milliseconds busy_timeout{
+        2000};                    ///< longest wait for the file's one write lock; a caller's deadline may be shorter
+    std::size_t connections = 4;  ///< most connections for `atomic` and `borrow` at a time
+    bool create_schema = false;  ///< make file and tables when they are missing, whenever a store is verified or opened
+    std::function<StoreMillis()> clock = {};  ///< for tests; empty: the system clock
+    std::string vfs = {};                     ///< for tests; empty: SQLite's default
 };
 
 namespace detail {
 class File;
 }
 
-/// One SQLite file: what its record tables, its `atomic` operations and the business share. Nothing is opened before it is needed.
-/// **Threads**: safe. **Lifetime**: a copyable handle; the connections live as long as any copy, store or runner made from it.
+/// One SQLite file: what its record tables, its `atomic` operations and the business share. Nothing is opened before it
+/// is needed.
+/// **Threads**: safe. **Lifetime**: a copyable handle; the connections live as long as any copy, store or runner made
+/// from it.
 class Database {
 public:
     explicit Database(Options options);
@@ -47,8 +51,9 @@ public:
 
     const std::string& path() const noexcept;
 
-    /// A connection of the business pool, back in the pool when the last copy of the pointer goes. It can't commit while `atomic`
-    /// bodies of the same thread run. **Time**: waits for a free one until the deadline. **Errors**: `overloaded`, or why the file can't be opened.
+    /// A connection of the business pool, back in the pool when the last copy of the pointer goes. It can't commit
+    /// while `atomic` bodies of the same thread run. **Time**: waits for a free one until the deadline. **Errors**:
+    /// `overloaded`, or why the file can't be opened.
     Result<std::shared_ptr<sqlite3>> borrow(Deadline deadline) const;
 
     const std::shared_ptr<detail::File>& file() const noexcept { return file_; }  ///< for this driver
@@ -69,8 +74,8 @@ void add_to(Drivers& drivers);
 /// Runs bodies inside transactions of this file that also carry the record.
 std::shared_ptr<TransactionRunner> runner(const Database& database);
 
-/// A body that writes its whole effect through the `sqlite3*` it is given: effect and record commit together or not at all.
-/// The body must not end the transaction, and must not call another protected operation on the same file.
+/// A body that writes its whole effect through the `sqlite3*` it is given: effect and record commit together or not at
+/// all. The body must not end the transaction, and must not call another protected operation on the same file.
 /// `body(request or arguments …, sqlite3*, Execution&)`, as engine.hpp and the HTTP server describe it.
 template <class Body>
 Atomic<sqlite3*, std::decay_t<Body>> atomic(const Database& database, Body&& body) {
@@ -81,13 +86,15 @@ Atomic<sqlite3*, std::decay_t<Body>> atomic(const Database& database, Body&& bod
 struct FinishIn {
     RecordStatus status = RecordStatus::success;  ///< or `rejected`
     std::chrono::milliseconds retention{std::chrono::hours(24)};
-    std::size_t max_response_bytes = 0;           ///< larger bodies leave a tombstone; 0: keep whatever it is
+    std::size_t max_response_bytes = 0;  ///< larger bodies leave a tombstone; 0: keep whatever it is
     std::string_view table = "idempotent_record";
 };
 
-/// The bare piece for code that must own its transaction: writes the record's end through `transaction`, which must be open and
-/// must have begun IMMEDIATE. Commit it, and effect and record are there together; roll back, and neither is.
-/// **Errors**: code "fenced-off" when the record isn't this attempt's any more: roll back. `misconfigured` when no transaction is open.
-Result<void> finish_in(const Execution& execution, sqlite3* transaction, const Response& response, const FinishIn& how = {});
+/// The bare piece for code that must own its transaction: writes the record's end through `transaction`, which must be
+/// open and must have begun IMMEDIATE. Commit it, and effect and record are there together; roll back, and neither is.
+/// **Errors**: code "fenced-off" when the record isn't this attempt's any more: roll back. `misconfigured` when no
+/// transaction is open.
+Result<void> finish_in(const Execution& execution, sqlite3* transaction, const Response& response,
+                       const FinishIn& how = {});
 
 }  // namespace nebis::sqlite
