@@ -23,23 +23,35 @@ std::shared_ptr<WriteTurn> WriteTurn::of(const std::string& path) {
 }
 
 WriteTurn::Taken WriteTurn::take(Deadline deadline) {
+    const std::thread::id me = std::this_thread::get_id();
     std::unique_lock lock(mutex_);
+    if (taken_ && holder_ == me) return Taken::by_this_thread;
     if (taken_) {
-        if (holder_ == std::this_thread::get_id()) return Taken::by_this_thread;
-        if (!free_.wait_until(lock, deadline, [this] { return !taken_; })) return Taken::too_late;
+        Waiter waiter{.thread = me, .since = std::chrono::steady_clock::now(), .granted = false, .wake = {}};
+        const auto place = waiting_.insert(waiting_.end(), &waiter);
+        waiter.wake.wait_until(lock, deadline, [&] { return waiter.granted || !taken_; });
+        if (waiter.granted) return Taken::yes;
+        waiting_.erase(place);
+        if (taken_) return Taken::too_late;
     }
     taken_ = true;
-    holder_ = std::this_thread::get_id();
+    holder_ = me;
     return Taken::yes;
 }
 
 void WriteTurn::give_back() noexcept {
-    {
-        const std::lock_guard lock(mutex_);
-        taken_ = false;
-        holder_ = {};
+    const std::lock_guard lock(mutex_);
+    taken_ = false;
+    holder_ = {};
+    if (waiting_.empty()) return;
+    Waiter* const oldest = waiting_.front();
+    if (std::chrono::steady_clock::now() - oldest->since >= patience) {
+        waiting_.pop_front();
+        oldest->granted = true;
+        taken_ = true;
+        holder_ = oldest->thread;
     }
-    free_.notify_one();
+    oldest->wake.notify_one();  // under the mutex: the waiter lives on its thread's stack
 }
 
 bool WriteTurn::is_with_this_thread() const noexcept {

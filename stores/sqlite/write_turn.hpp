@@ -3,7 +3,9 @@
 
 #include "nebis/store.hpp"
 
+#include <chrono>
 #include <condition_variable>
+#include <list>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -14,6 +16,9 @@ namespace nebis::sqlite {
 /// Who of this process may ask for the file's write lock. SQLite lets waiters poll for it; inside one process we can
 /// queue instead. One for each file and process, whatever the number of Database objects: it stands for a lock that
 /// exists once, too.
+///
+/// Whoever comes while it is free takes it, which saves a thread switch; but one that has waited for `patience` is handed
+/// it next. So nobody starves, renewals of leases least of all, however tight the loops of others are.
 class WriteTurn {
 public:
     static std::shared_ptr<WriteTurn> of(const std::string& path);
@@ -27,8 +32,16 @@ public:
     bool is_with_this_thread() const noexcept;
 
 private:
+    static constexpr std::chrono::milliseconds patience{10};
+    struct Waiter {
+        std::thread::id thread;
+        Deadline since;
+        bool granted = false;
+        std::condition_variable wake;
+    };
+
     mutable std::mutex mutex_;
-    std::condition_variable free_;
+    std::list<Waiter*> waiting_;  // oldest first
     bool taken_ = false;
     std::thread::id holder_;
 };

@@ -66,8 +66,13 @@ inline void renew_through_everything(const RenewingFigures& figures) {
     // B never stops asking.
     std::atomic<bool> stop{false};
     std::atomic<int> doubles{0}, asked{0};
-    const Handler never([&](const Request&, Execution&) {
-        ++doubles;
+    std::atomic<const char*> phase{"calm"};
+    std::string first_double;
+    const Handler never([&](const Request& request, Execution&) {
+        if (doubles++ == 0) {
+            const auto at = std::chrono::duration_cast<milliseconds>(steady_clock::now() - started).count();
+            first_double = std::string("first: ") + request.headers[0].value + " at " + std::to_string(at) + " ms, " + phase.load();
+        }
         return Response{200, {}, "double", false};
     });
     std::thread prober([&] {
@@ -77,6 +82,7 @@ inline void renew_through_everything(const RenewingFigures& figures) {
             if (i % 16 == 0) (void)b.recover_now();
         }
     });
+    phase = "a transaction holds the file";
     // One transaction that holds its row.
     std::atomic<int> held{0};
     const auto body = sqlite::atomic(database, [&](sqlite3*) {
@@ -89,7 +95,9 @@ inline void renew_through_everything(const RenewingFigures& figures) {
                              }));
     EXPECT_EQ(of_holder.outcome, Outcome::fresh);
     EXPECT_EQ(held.load(), 1);
-    std::this_thread::sleep_for(figures.lease);  // calm again for a lease
+    phase = "calm again";
+    std::this_thread::sleep_for(figures.lease);
+    phase = "the store is stopped";
     // The store answers nobody.
     {
         sqlite3* locked = nullptr;
@@ -100,10 +108,12 @@ inline void renew_through_everything(const RenewingFigures& figures) {
         sqlite3_exec(locked, "ROLLBACK", nullptr, nullptr, nullptr);
         sqlite3_close(locked);
     }
+    phase = "the store is back";
     std::this_thread::sleep_until(started + figures.handler);
     std::this_thread::sleep_for(2 * figures.lease);
     {
         std::unique_lock lock(mutex);
+        phase = "the handlers end";
         auto ending = std::move(open);
         lock.unlock();
         for (const Completion& completion : ending) completion.answer({200, {}, "done", false});
@@ -113,7 +123,7 @@ inline void renew_through_everything(const RenewingFigures& figures) {
     }
     stop = true;
     prober.join();
-    EXPECT_EQ(doubles.load(), 0);
+    EXPECT_EQ(doubles.load(), 0) << first_double;
     EXPECT_GT(asked.load(), 0);
     EXPECT_EQ(runs.size(), static_cast<std::size_t>(figures.handlers));
     for (const auto& [key, times] : runs) EXPECT_EQ(times, 1) << key;
