@@ -107,7 +107,7 @@ private:
             parent.key_waits = false;
         } else {
             check_key(parent.node, node);
-            parent.node.members.emplace_back(std::move(node), Node{});
+            parent.node.members.push_back({std::move(node), Node{}});
             parent.key_waits = true;
         }
     }

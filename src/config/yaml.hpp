@@ -17,12 +17,18 @@ namespace nebis::config {
 struct Node {
     enum class Kind : std::uint8_t { nothing, scalar, list, map };
 
+    struct Node::Member {
+        Node first;   ///< key
+        Node second;  ///< value
+    };
+
     Kind kind = Kind::nothing;
     Location at;
-    std::string text;                            ///< scalar
-    bool quoted = false;                         ///< scalar: in quotes or a block, so surely meant as text
-    std::vector<Node> items;                     ///< list
-    std::vector<std::pair<Node, Node>> members;  ///< map, in order; keys are scalars, each once
+    std::string text;         ///< scalar
+    bool quoted = false;      ///< scalar: in quotes or a block, so surely meant as text
+    std::vector<Node> items;  ///< list
+    struct Member;
+    std::vector<Member> members;  ///< map, in order; keys are scalars, each once
 };
 
 constexpr std::size_t largest_file = 1024 * 1024;
