@@ -15,6 +15,7 @@ Action RequestMachine::enter(Millis now) {
 Action RequestMachine::entered(const Event& event) {
     if (event.kind == Event::Kind::enter_failed) {
         lock_ = event.ambiguous;  // go on, and release by owner
+        lock_sure_ = false;
         return rules_->fail_open ? begin(event.now) : answer(Verdict::unavailable);
     }
     switch (event.enter) {
@@ -23,7 +24,7 @@ Action RequestMachine::entered(const Event& event) {
         case EnterOutcome::Kind::held: remaining_ = event.remaining; return find(State::held_finding, event.now);
         case EnterOutcome::Kind::granted: break;
     }
-    lock_ = true;
+    lock_ = lock_sure_ = true;
     return begin(event.now);
 }
 

@@ -123,7 +123,8 @@ Action RequestMachine::leave(Millis now) {
     lock_ = false;
     if (!held) return after_leave(now);
     state_ = State::leaving;
-    return {.kind = Action::Kind::leave, .keep = keep_ && !wait_after_leave_};
+    // An enter whose reply was lost may land at any time, after a purge even: its lock proves nothing about our result.
+    return {.kind = Action::Kind::leave, .keep = keep_ && lock_sure_ && !wait_after_leave_};
 }
 
 Action RequestMachine::after_leave(Millis now) {
@@ -165,8 +166,8 @@ std::array<std::uint64_t, 3> RequestMachine::digest(Millis now) const noexcept {
     std::uint64_t what = static_cast<std::uint64_t>(state_) | static_cast<std::uint64_t>(then_) << 8 |
                          static_cast<std::uint64_t>(finish_status_) << 16 | static_cast<std::uint64_t>(tries_) << 24;
     std::uint64_t flags = 0;
-    for (bool flag : {lock_, acquired_, answered_, abandoned_, ran_, unprotected_, begin_resent_, stray_, asked_, keep_,
-                      recording_, giving_back_, wait_after_leave_, maybe_})
+    for (bool flag : {lock_, lock_sure_, acquired_, answered_, abandoned_, ran_, unprotected_, begin_resent_, stray_,
+                      asked_, keep_, recording_, giving_back_, wait_after_leave_, maybe_})
         flags = flags << 1 | static_cast<std::uint64_t>(flag);
     // What lies further back than any rule looks is all the same; so is a moment that is over.
     const auto since = [now](Millis moment, Millis bound) {

@@ -252,7 +252,8 @@ private:
     State state_ = State::idle;
     Verdict then_ = Verdict::fresh;  ///< what to answer when the finish under way is recorded
     RecordStatus finish_status_ = RecordStatus::success;
-    bool lock_ = false;  ///< the gate's lock is, or may be, ours
+    bool lock_ = false;       ///< the gate's lock is, or may be, ours
+    bool lock_sure_ = false;  ///< the gate said so, so that it became ours before everything that followed
     bool acquired_ = false;
     bool answered_ = false;
     bool abandoned_ = false;
