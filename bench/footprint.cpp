@@ -100,7 +100,7 @@ struct Counts {
 };
 
 const std::string limits =
-    "    limits: { waiters-max: 1000000, attempts-max: 1000000, queue-max: 1000000 }\n    lock-expire-millis: 600000\n";
+    "    limits: { waiters-max: 1000000, attempts-max: 1000000, queue-max: 1000000 }\n    lock-expire-millis: 60000\n";
 
 double waiting_duplicates(const Context& context) {
     const std::size_t keys = context.count(100);

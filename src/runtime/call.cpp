@@ -3,6 +3,7 @@
 
 #include "runtime/futex.hpp"
 #include "runtime/owner.hpp"
+#include "runtime/recycled.hpp"
 
 #include <utility>
 
@@ -129,7 +130,7 @@ Answer Call::run(const std::shared_ptr<Services>& services, const std::shared_pt
     Admission admission = admit(*services, *operation, request, handler);
     if (admission.answer) return *std::move(admission.answer);
     if (auto answer = from_cache(*services, *operation, request, admission)) return *std::move(answer);
-    const auto call = std::make_shared<Call>(services, operation);
+    const auto call = std::allocate_shared<Call>(Recycled<Call>(), services, operation);
     call->request_ = &request;
     call->handler_ = &handler;
     call->identified(std::move(admission));
@@ -148,7 +149,7 @@ void Call::start(const std::shared_ptr<Services>& services, const std::shared_pt
         auto kept = std::make_shared<Answer>(*std::move(answer));
         return executor.post([done = std::move(options.done), kept] { done(std::move(*kept)); });
     }
-    const auto call = std::make_shared<Call>(services, operation);
+    const auto call = std::allocate_shared<Call>(Recycled<Call>(), services, operation);
     call->own_request_.emplace(std::move(request));
     call->own_handler_.emplace(std::move(handler));
     call->request_ = &*call->own_request_;

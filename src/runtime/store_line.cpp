@@ -15,7 +15,7 @@ bool ill(const Error& error) noexcept {
 
 template <class Outcome>
 Result<Outcome> unset() {
-    return Error(ErrorKind::internal, "the driver left a result unset");
+    return Error(ErrorKind::internal, "no result set");  // by the driver; short, because it is made for every row
 }
 
 /// The rows of one kind inside a batch, as the driver wants them, and back.
