@@ -17,11 +17,6 @@ namespace nebis::config {
 struct Node {
     enum class Kind : std::uint8_t { nothing, scalar, list, map };
 
-    struct Node::Member {
-        Node first;   ///< key
-        Node second;  ///< value
-    };
-
     Kind kind = Kind::nothing;
     Location at;
     std::string text;         ///< scalar
@@ -29,6 +24,11 @@ struct Node {
     std::vector<Node> items;  ///< list
     struct Member;
     std::vector<Member> members;  ///< map, in order; keys are scalars, each once
+};
+
+struct Node::Member {
+    Node first;   ///< key
+    Node second;  ///< value
 };
 
 constexpr std::size_t largest_file = 1024 * 1024;
