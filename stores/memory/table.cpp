@@ -6,7 +6,6 @@
 namespace nebis::memory {
 
 using runtime::BeginVerdict;
-using runtime::RowHead;
 using runtime::StoreTime;
 
 StoreTime Table::now() const {
