@@ -3,6 +3,7 @@
 
 #include <fstream>
 #include <stdexcept>
+#include <string_view>
 #include <thread>
 
 namespace nebis::torture {
@@ -61,8 +62,19 @@ void Chaos::start(int instance, const std::string& die_at) {
                                         "--claim",
                                         claim_};
     if (!die_at.empty()) command.insert(command.end(), {"--die-at", die_at});
+    const std::string log = folder_ / ("instance" + std::to_string(instance) + ".log");
     auto& slot = instances_.at(static_cast<std::size_t>(instance));
-    slot = shop::launch(command, folder_ / ("instance" + std::to_string(instance) + ".log"), options_.start_timeout);
+    // As a supervisor does: a start that finds the file locked for longer than it waits (the other instance is stopped
+    // inside a transaction, or the disk is slow) is tried again; any other failure is a finding.
+    for (const auto until = std::chrono::steady_clock::now() + options_.start_timeout;; ++tally_["start again"]) {
+        try {
+            slot = shop::launch(command, log, options_.start_timeout);
+            break;
+        } catch (const std::runtime_error& error) {
+            const bool locked = std::string_view(error.what()).find("database is locked") != std::string_view::npos;
+            if (!locked || std::chrono::steady_clock::now() > until) throw;
+        }
+    }
     target_.moved(instance, slot.endpoint);
 }
 
