@@ -55,8 +55,7 @@ Connection::Connection(std::shared_ptr<Worker> worker, std::shared_ptr<std::atom
       options_(options),
       wake_(worker->io.get_executor()) {}
 
-// ---- the life of a connection
-// ----------------------------------------------------------------------------------------
+// ---- the life of a connection --------------------------------------------------------------------
 
 Task<> Connection::run(std::shared_ptr<Connection> self, bool turned_away) {
     self->worker_.connections.insert(self.get());
@@ -83,7 +82,11 @@ Task<> Connection::serve() {
     for (;;) {
         parser_.reset();
         auto verdict = co_await read_head();
-        if (verdict == Verdict::go_on && parse_body() != Progress::done) verdict = co_await read_body();
+        if (verdict == Verdict::go_on) {
+            const auto progress = parse_body();  // most requests came in one piece
+            if (progress == Progress::failed) verdict = Verdict::refuse;
+            if (progress == Progress::more) verdict = co_await read_body();
+        }
         if (verdict == Verdict::end) co_return;
         if (verdict == Verdict::go_on) {
             ask();
@@ -126,8 +129,7 @@ void Connection::last_request() {
     if (waiting_ == Waiting::for_request) socket_.cancel(ignored);
 }
 
-// ---- reading
-// ---------------------------------------------------------------------------------------------------------
+// ---- reading -------------------------------------------------------------------------------------
 
 Task<bool> Connection::read_more() {
     if (too_late_ || (last_ && waiting_ == Waiting::for_request)) co_return false;
@@ -246,15 +248,14 @@ Task<Connection::Verdict> Connection::read_body() {
         if (code) co_return Verdict::end;
     }
     for (;;) {
+        if (!co_await read_more()) co_return too_slow();
         const auto progress = parse_body();
         if (progress == Progress::done) co_return Verdict::go_on;
         if (progress == Progress::failed) co_return Verdict::refuse;
-        if (!co_await read_more()) co_return too_slow();
     }
 }
 
-// ---- answering
-// -------------------------------------------------------------------------------------------------------
+// ---- answering -----------------------------------------------------------------------------------
 
 void Connection::ask() {
     wait(Waiting::for_answer);
@@ -305,8 +306,7 @@ void Connection::watch_for_hang_up() {
     });
 }
 
-// ---- writing
-// ---------------------------------------------------------------------------------------------------------
+// ---- writing -------------------------------------------------------------------------------------
 
 /// Most answers fit into the socket's buffer: written at once, without a turn through the event loop.
 Connection::Progress Connection::write(bool keep_alive) {

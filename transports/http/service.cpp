@@ -77,6 +77,7 @@ void Service::log(std::string_view line) {
 std::optional<Response> Service::admit(Incoming& incoming) {
     auto& request = incoming.request;
     if (const auto* id = find_header(request.headers, "X-Request-Id")) request.request_id = sane_request_id(id->value);
+    if (request.path == "*") return Response{204, {{"X-Request-Id", request_id_of(request)}}, {}, false};  // OPTIONS *
     auto found = router_.find(request.method, request.path);
     if (found.route == nullptr) {
         if (found.allowed.empty()) return refused("not-found", {}, request);

@@ -26,6 +26,7 @@ TEST_F(HttpRoutes, B055_options_and_unknown_routes) {
     const auto options = request("OPTIONS", "/orders", {{"Origin", "http://x"}});
     EXPECT_EQ(options.status, 204);
     EXPECT_EQ(options.header("Allow"), "POST, OPTIONS");
+    EXPECT_EQ(request("OPTIONS", "*").status, 204);
     const auto wrong = request("DELETE", "/orders");
     EXPECT_EQ(wrong.status, 405);
     EXPECT_EQ(wrong.header("Allow"), "POST, OPTIONS");
