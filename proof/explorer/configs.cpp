@@ -65,6 +65,7 @@ std::vector<Task> sound_tasks(bool share) {
     small(with(base("hold: another payload, clean failure", execute, 3, {.fail = 1}), [](Config& c) { c.others = 1; }));
     large(base("hold: an operator settles", execute, 2, {.ticks = 3, .kill = 1, .doubt = 1, .settle = 1}));
     small(base("hold: purge", execute, 3, {.gate = 1, .purge = 1}));
+    small(base("hold: purge after a lost reply", execute, 2, {.lost = 1, .purge = 1}));
     large(base("hold: purge of an unknown outcome", execute, 2, {.ticks = 2, .kill = 1, .doubt = 1, .purge = 1}));
     large(with(base("hold: retention ends", execute, 2, {.ticks = 5, .lost = 1, .clean = 1}), short_retention));
     large(base("hold: callers leave", execute, 2, {.ticks = 2, .lost = 1, .abandon = 1}));
