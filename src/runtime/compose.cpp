@@ -104,8 +104,8 @@ private:
             auto ours = lock_->renew(request.trace_id, request.owner, millis_until(deadline) + 1000, deadline);
             if (!ours) return ours;
             if (!*ours) return false;
-            (void)cache_->put(*request.result, request.result_ttl_millis,
-                              deadline);  // a result not kept costs a read, no more
+            // A result not kept costs a read, no more.
+            (void)guarded([&] { return cache_->put(*request.result, request.result_ttl_millis, deadline); });
         }
         return lock_->release(request.trace_id, request.owner, deadline);
     }

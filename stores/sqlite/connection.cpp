@@ -45,7 +45,7 @@ Result<std::unique_ptr<Connection>> Connection::open(const Options& options, boo
     // A file that others may have written is read with suspicion: no view, trigger or default of it may call a function
     // with side effects.
     sqlite3_db_config(handle, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, nullptr);
-    if (create && connection->run("PRAGMA journal_mode = WAL") != SQLITE_OK)
+    if (create && connection->switch_to_write_ahead_log() != SQLITE_OK)
         return error_of(handle, "switch the file to write-ahead logging");
     if (connection->run(settings_of_each_connection) != SQLITE_OK ||
         connection->run(options.synchronous == Synchronous::full ? "PRAGMA synchronous = FULL"
@@ -65,6 +65,14 @@ Connection::~Connection() {
 }
 
 int Connection::run(const char* sql) const noexcept { return sqlite3_exec(handle_, sql, nullptr, nullptr, nullptr); }
+
+int Connection::switch_to_write_ahead_log() {
+    while (true) {
+        const int code = run("PRAGMA journal_mode = WAL");
+        if ((code & 0xFF) != SQLITE_BUSY || std::chrono::steady_clock::now() >= wait_until_) return code;
+        std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    }
+}
 
 int Connection::begin_immediate() { return step_once(begin_immediate_, handle_, "BEGIN IMMEDIATE"); }
 int Connection::begin_read() { return step_once(begin_read_, handle_, "BEGIN"); }

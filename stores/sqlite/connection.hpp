@@ -29,6 +29,9 @@ public:
 
     /// The result code; the error's text is `sqlite3_errmsg(get())`.
     int run(const char* sql) const noexcept;
+    /// Several programs may do it to a new file at the same time, and SQLite doesn't wait there: tried again until
+    /// `wait_until`.
+    int switch_to_write_ahead_log();
     int begin_immediate();
     int begin_read();
     int commit();

@@ -42,6 +42,7 @@ public:
 
     /// SQLite's code of the last Error; SQLITE_OK when the Error is our own judgement of a row.
     int code() const noexcept { return code_; }
+    bool in_transaction() const noexcept { return sqlite3_get_autocommit(handle_) == 0; }
 
 private:
     Error failed(std::string_view doing);

@@ -162,7 +162,7 @@ std::string schema_sql(std::string_view table) {
 
 Result<void> create_schema(Connection& connection, const std::string& table) {
     // Journal mode can't change inside a transaction; the tables come all or none.
-    if (connection.run("PRAGMA journal_mode = WAL") != SQLITE_OK)
+    if (connection.switch_to_write_ahead_log() != SQLITE_OK)
         return error_of(connection.get(), "switch the file to write-ahead logging");
     if (connection.begin_immediate() != SQLITE_OK) return error_of(connection.get(), "make the tables");
     if (connection.run(schema_sql(table).c_str()) != SQLITE_OK || connection.commit() != SQLITE_OK) {

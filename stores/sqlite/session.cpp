@@ -28,7 +28,8 @@ template <class Requests, class Outcomes, class Step>
 bool each(const Rows& rows, Requests in, Outcomes out, std::optional<Error>& lost, Step step) {
     for (std::size_t i = 0; i < in.size(); ++i) {
         out[i] = step(in[i]);
-        if (out[i] || rows.code() == SQLITE_OK || only_this_row(rows.code())) continue;
+        // A foreign trigger may have rolled the whole transaction back; then the neighbours' rows are gone, too.
+        if (out[i] || ((rows.code() == SQLITE_OK || only_this_row(rows.code())) && rows.in_transaction())) continue;
         lost = out[i].error();
         return false;
     }

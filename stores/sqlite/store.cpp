@@ -127,7 +127,7 @@ std::vector<DriverKey> keys() {
                                 "may take the last commits back, "
                                 "so that their requests run again.");
     synchronous.choices = {"full", "normal"};
-    DriverKey busy = key("busy-timeout-millis", DriverKey::Kind::integer, "2000",
+    DriverKey busy = key("busy-timeout-millis", DriverKey::Kind::integer, "5000",
                          "Longest wait for the file's one write lock. Too low: requests fail while somebody's longer "
                          "transaction runs. Too high: they "
                          "wait as long as that transaction takes.");

@@ -17,8 +17,8 @@ namespace nebis::sqlite {
 /// queue instead. One for each file and process, whatever the number of Database objects: it stands for a lock that
 /// exists once, too.
 ///
-/// Whoever comes while it is free takes it, which saves a thread switch; but one that has waited for `patience` is handed
-/// it next. So nobody starves, renewals of leases least of all, however tight the loops of others are.
+/// Whoever comes while it is free takes it, which saves a thread switch; but one that has waited for `patience` is
+/// handed it next. So nobody starves, renewals of leases least of all, however tight the loops of others are.
 class WriteTurn {
 public:
     static std::shared_ptr<WriteTurn> of(const std::string& path);

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <fstream>
+#include <future>
 
 // What a start refuses, with the step that mends it; rows altered by hand; two tables and two files.
 namespace {
@@ -64,6 +65,20 @@ TEST_F(SqliteSchema, golden_file_is_what_is_made) {
     const char* const all =
         "SELECT group_concat(sql, ';') FROM (SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL ORDER BY name)";
     EXPECT_EQ(Sql(path()).text(all), by_hand.text(all));
+}
+
+TEST_F(SqliteSchema, many_may_make_it_at_the_same_moment) {
+    std::vector<std::future<std::string>> all;
+    for (int i = 0; i < 8; ++i)
+        all.push_back(std::async(std::launch::async, [this] {
+            sqlite::Options options;
+            options.path = path();
+            options.create_schema = true;
+            options.busy_timeout = std::chrono::seconds(20);
+            const auto verified = sqlite::store(std::move(options))->verify(soon());
+            return verified ? std::string() : verified.error().text();
+        }));
+    for (auto& one : all) EXPECT_EQ(one.get(), "");
 }
 
 TEST_F(SqliteSchema, upkeep_reads_its_indexes) {
@@ -363,6 +378,21 @@ TEST_F(SqliteRows, bad_row_of_a_batch_harms_no_other) {
     EXPECT_FALSE(out[1]);
     EXPECT_EQ(out[2]->kind, BeginOutcome::Kind::acquired);
     EXPECT_TRUE(there("a") && there("c") && !there("bad"));
+}
+
+TEST_F(SqliteRows, trigger_that_rolls_everything_back_takes_the_whole_batch) {
+    Sql(path()).run(
+        "CREATE TRIGGER no_bad BEFORE INSERT ON idempotent_record WHEN NEW.trace_id = CAST('bad' AS BLOB)"
+        " BEGIN SELECT RAISE(ROLLBACK, 'nobody'); END");
+    const std::vector<BeginRequest> requests{begin_request("a", owner(1)), begin_request("bad", owner(2)),
+                                             begin_request("c", owner(3))};
+    std::vector<Result<BeginOutcome>> out(3, Error(ErrorKind::internal, "not set"));
+    session_->begin(requests, out, soon());
+    for (const auto& one : out) {
+        ASSERT_FALSE(one);
+        EXPECT_EQ(one.error().kind(), ErrorKind::misconfigured);
+    }
+    EXPECT_FALSE(there("a") || there("bad") || there("c"));
 }
 
 TEST_F(SqliteRows, S15_second_table_and_second_file_are_worlds_of_their_own) {

@@ -28,8 +28,8 @@ enum class Synchronous : std::uint8_t {
 struct Options {
     std::string path;  ///< the database file; its folder must exist and be writable
     Synchronous synchronous = Synchronous::full;
-    std::chrono::milliseconds busy_timeout{
-        2000};                    ///< longest wait for the file's one write lock; a caller's deadline may be shorter
+    /// Longest wait for the file's one write lock; a caller's deadline may be shorter.
+    std::chrono::milliseconds busy_timeout{5000};
     std::size_t connections = 4;  ///< most connections for `atomic` and `borrow` at a time
     bool create_schema = false;  ///< make file and tables when they are missing, whenever a store is verified or opened
     std::function<StoreMillis()> clock = {};  ///< for tests; empty: the system clock
