@@ -104,6 +104,7 @@ private:
     void land(const Answer& answer, protocol::Verdict verdict);
     Clock::time_point joiner_deadline() const;
     Answer joiner_late() const;
+    Answer joiner_out_of_time() const;
     SharedKind shared_kind(const Answer& answer, protocol::Verdict verdict) const;
 
     // ---- actions.cpp: what the machine asks for

@@ -77,7 +77,7 @@ bool Call::wait_for_leader(std::uint32_t ticket) {
         } else if (services_->flights.go(key(), this)) {
             operation_->metrics.waiting.sub();
             close_wait(ticket);
-            end_with(joiner_late());
+            end_with(joiner_out_of_time());
             return false;
         } else {
             futex_wait(signal_, ticket, Clock::now() + std::chrono::milliseconds(10));  // its leader is about to tell
@@ -92,7 +92,17 @@ void Call::leader_timed_out() {
     operation_->metrics.waiting.sub();
     close_wait(signal_.load(std::memory_order_acquire));
     drop_timer();
-    end_with(joiner_late());
+    end_with(joiner_out_of_time());
+}
+
+/// One that waits for the end of an attempt may say "in progress" when its time is up. One that only waited to learn
+/// whether there is an attempt still doesn't know: its leader has had no word from the store.
+Answer Call::joiner_out_of_time() const {
+    if (operation_->rules.wait_for_answer || options_.patient) return joiner_late();
+    const char* const why = "the request could not be begun in time";
+    Answer answer = refused(Error(ErrorKind::unavailable, why), Outcome::unavailable);
+    answer.joined = true;
+    return answer;
 }
 
 Answer Call::joiner_late() const {
