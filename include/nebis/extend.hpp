@@ -127,7 +127,8 @@ struct AtomicReport {
 /// What the library hands to a TransactionRunner for one attempt.
 struct AtomicClaim {
     bool inside = false;        ///< claim: inside: insert the record first; `begin` holds the request
-    bool unprotected = false;  ///< observe mode, `enabled: false`, `on-store-failure: allow`: a plain transaction, no record is touched
+    bool unprotected = false;   ///< observe mode, `enabled: false`, `on-store-failure: allow`: a plain transaction, no
+                                ///< record is touched
     BeginRequest begin;         ///< views live until `run` returns
     std::uint64_t version = 0;  ///< claim: before
     Owner owner;

@@ -155,8 +155,8 @@ struct FinishOutcome {
 // ---------------------------------------------------------------------------------------------
 
 /// Prolong a lease: compare-and-set on (trace_id, version, owner, PROCESSING), lease = store clock + lease_millis,
-/// expire_time = max(expire_time, new lease). A late renewal of a row that is still the same succeeds: nobody took it over. With `ask`, on (…, UNKNOWN, lease over): the asker reserves the row, so
-/// that one asks.
+/// expire_time = max(expire_time, new lease). A late renewal of a row that is still the same succeeds: nobody took it
+/// over. With `ask`, on (…, UNKNOWN, lease over): the asker reserves the row, so that one asks.
 struct RenewRequest {
     std::string_view trace_id;
     std::uint64_t version = 0;
@@ -184,7 +184,7 @@ struct FindOutcome {
 struct RecoverRequest {
     std::size_t limit = 100;
     std::int64_t min_age_millis = 0;
-    std::string_view own_instance = {}; ///< not empty: only rows of this instance
+    std::string_view own_instance = {};  ///< not empty: only rows of this instance
 };
 
 /// Clean-up: delete final rows past expire_time, at most `limit`. UNKNOWN rows are never deleted by it.
@@ -198,7 +198,7 @@ struct StoreTraits {
     bool one_commit_for_begin_and_finish = false;  ///< `write` commits once (SQLite)
     bool durable = true;                           ///< survives the process
     bool shared = true;                            ///< other processes see it
-    bool in_process = false;  ///< answers at once from memory: called directly, without a queue
+    bool in_process = false;                       ///< answers at once from memory: called directly, without a queue
 };
 
 /// One connection. **Threads**: one thread at a time, not always the same.
@@ -251,8 +251,9 @@ public:
     /// Wait until another process may have changed something, or the deadline. Spurious returns are fine. True: maybe
     /// changed. The default can't tell: it sleeps a short step. Called by one thread at a time.
     virtual bool wait_for_change(Deadline deadline);
-    /// True inside an `atomic` body when every other write to this store would wait for that very transaction (SQLite has one writer):
-    /// a protected call made there is refused at once instead of waiting for itself. Asked on the calling thread before it queues.
+    /// True inside an `atomic` body when every other write to this store would wait for that very transaction (SQLite
+    /// has one writer): a protected call made there is refused at once instead of waiting for itself. Asked on the
+    /// calling thread before it queues.
     virtual bool waits_for_this_thread() const noexcept { return false; }
 };
 

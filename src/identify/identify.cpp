@@ -360,7 +360,8 @@ std::string request_id_for(const Request& request, const Identity& identity) {
                       std::all_of(given.begin(), given.end(), [](char c) { return c > ' ' && c <= '~'; });
     if (sane) return given;
     if (!identity.keyed) return {};
-    // A name for traces, not a secret and never identity: two FNV-1a lanes do, and cost a tenth of a digest on every call.
+    // A name for traces, not a secret and never identity: two FNV-1a lanes do, and cost a tenth of a digest on every
+    // call.
     constexpr std::uint64_t prime = 0x100000001b3;
     std::uint64_t lanes[2] = {0xcbf29ce484222325, 0x84222325cbf29ce4};
     for (const char c : identity.trace_id)

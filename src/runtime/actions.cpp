@@ -58,10 +58,11 @@ std::optional<protocol::Event> Call::perform(const Action& action) {
     return std::nullopt;
 }
 
-/// Work on its way to an executor. One that drops it unrun, at its end perhaps, must not leave a caller without an answer and a record
-/// without an end.
+/// Work on its way to an executor. One that drops it unrun, at its end perhaps, must not leave a caller without an
+/// answer and a record without an end.
 struct Call::Posted {
-    Posted(std::shared_ptr<Call> of, Event::Kind how, std::function<Next()> what) : call(std::move(of)), ended(how), work(std::move(what)) {}
+    Posted(std::shared_ptr<Call> of, Event::Kind how, std::function<Next()> what)
+        : call(std::move(of)), ended(how), work(std::move(what)) {}
     ~Posted() {
         if (!call) return;
         NEBIS_MARK("an executor dropped a task");
@@ -97,7 +98,8 @@ protocol::Event Call::never_run(Event::Kind ended) {
     return event;
 }
 
-// ---- the gate --------------------------------------------------------------------------------------------------------
+// ---- the gate
+// --------------------------------------------------------------------------------------------------------
 
 std::optional<protocol::Event> Call::enter(const Action& action) {
     const EnterRequest request{execution_.trace_id, execution_.owner, hash_, operation_->settings.lease.count()};
@@ -126,12 +128,14 @@ protocol::Event Call::entered(Result<EnterOutcome> outcome) {
         counters[observe::CacheResult::miss].add();
         return event;
     }
-    // A mix-up of connections, or another request under the same key, must never replay: then the gate has said nothing.
-    if (!outcome->result || outcome->result->trace_id != execution_.trace_id || outcome->result->request_hash != hash_ ||
-        !is_terminal(outcome->result->status)) {
+    // A mix-up of connections, or another request under the same key, must never replay: then the gate has said
+    // nothing.
+    if (!outcome->result || outcome->result->trace_id != execution_.trace_id ||
+        outcome->result->request_hash != hash_ || !is_terminal(outcome->result->status)) {
         NEBIS_MARK("the gate's result was somebody else's");
         counters[observe::CacheResult::other_request].add();
-        return failed(Event::Kind::enter_failed, Error(ErrorKind::maybe_applied, "the gate gave a result of another request"));
+        return failed(Event::Kind::enter_failed,
+                      Error(ErrorKind::maybe_applied, "the gate gave a result of another request"));
     }
     counters[observe::CacheResult::hit].add();
     cached_ = std::make_shared<const CachedResult>(*std::move(outcome->result));
@@ -144,7 +148,8 @@ std::optional<protocol::Event> Call::leave(const Action& action) {
     LeaveRequest request{execution_.trace_id, execution_.owner, nullptr, 0};
     const Deadline deadline = now_ + milliseconds(operation_->rules.enter_budget);
     if (gate.direct()) {
-        if (const auto left = gate.leave(request, deadline); !left || !*left) NEBIS_MARK("the lock wasn't ours any more");
+        if (const auto left = gate.leave(request, deadline); !left || !*left)
+            NEBIS_MARK("the lock wasn't ours any more");
         return event(Event::Kind::proceed, false);
     }
     std::shared_ptr<const void> keeps = shared_from_this();
@@ -156,7 +161,8 @@ std::optional<protocol::Event> Call::leave(const Action& action) {
     return event(Event::Kind::proceed, false);
 }
 
-// ---- the store -------------------------------------------------------------------------------------------------------
+// ---- the store
+// -------------------------------------------------------------------------------------------------------
 
 std::optional<protocol::Event> Call::to_store(const std::shared_ptr<StoreJob>& job) {
     if (!blocking()) {
@@ -186,9 +192,7 @@ protocol::Event Call::lost_job(Error error) {
         case Action::Kind::begin: return failed(Event::Kind::begin_failed, std::move(error));
         case Action::Kind::find: return failed(Event::Kind::find_failed, std::move(error));
         case Action::Kind::reserve: return failed(Event::Kind::reserved, std::move(error));
-        default:
-            operation_->metrics.finish_failures.add();
-            return failed(Event::Kind::finish_failed, std::move(error));
+        default: operation_->metrics.finish_failures.add(); return failed(Event::Kind::finish_failed, std::move(error));
     }
 }
 
@@ -226,7 +230,8 @@ std::optional<protocol::Event> Call::begun(Result<BeginOutcome> outcome) {
         const ErrorKind kind = outcome.error().kind();
         Event event = failed(Event::Kind::begin_failed, std::move(outcome).error());
         // `on-store-failure: allow` is for stores that are away, never for one that answers with damage.
-        const bool away = kind == ErrorKind::unavailable || kind == ErrorKind::overloaded || kind == ErrorKind::maybe_applied;
+        const bool away =
+            kind == ErrorKind::unavailable || kind == ErrorKind::overloaded || kind == ErrorKind::maybe_applied;
         event.ambiguous = event.ambiguous || (operation_->rules.allow_unprotected && !away);
         return event;
     }
@@ -279,7 +284,8 @@ std::optional<protocol::Event> Call::begin_under_scheme(const BeginOutcome& outc
     NEBIS_MARK("hashed again under the row's scheme");
     const std::uint8_t scheme = outcome.record ? outcome.record->request_hash.scheme : 0;
     if (!request_ || rehashed_++ > 0)
-        return failed(Event::Kind::begin_failed, Error(ErrorKind::unavailable, "the record's hash scheme keeps changing"));
+        return failed(Event::Kind::begin_failed,
+                      Error(ErrorKind::unavailable, "the record's hash scheme keeps changing"));
     auto hash = operation_->identifier.hash(*request_, scheme);
     if (!hash) return failed(Event::Kind::begin_failed, std::move(hash).error());
     hash_ = *hash;
@@ -296,7 +302,8 @@ std::optional<protocol::Event> Call::find(const Action& action) {
 protocol::Event Call::found(Result<FindOutcome> outcome) {
     if (!outcome) return failed(Event::Kind::find_failed, std::move(outcome).error());
     if (outcome->record && !same_scheme(outcome->record->request_hash))
-        return failed(Event::Kind::find_failed, Error(ErrorKind::unavailable, "the record's hash scheme isn't known to this version"));
+        return failed(Event::Kind::find_failed,
+                      Error(ErrorKind::unavailable, "the record's hash scheme isn't known to this version"));
     Event event = this->event(Event::Kind::found, !operation_->store->direct());
     event.row = view(outcome->record, outcome->now);
     other_version_ = event.row.version;
@@ -307,7 +314,8 @@ protocol::Event Call::found(Result<FindOutcome> outcome) {
     return event;
 }
 
-/// Our hash under the scheme of a stored one. False: that scheme isn't known here; then nothing is said about a mismatch.
+/// Our hash under the scheme of a stored one. False: that scheme isn't known here; then nothing is said about a
+/// mismatch.
 bool Call::same_scheme(const RequestHash& stored) {
     if (stored.scheme == hash_.scheme || !request_) return true;
     auto hash = operation_->identifier.hash(*request_, stored.scheme);
@@ -347,7 +355,8 @@ std::optional<protocol::Event> Call::finish(const Action& action) {
     request.retention_millis = settings.retention.count();
     request.outcome_ref = transaction_;
     // `hooked` keeps the response before its commit, and while the commit's fate is open: recovery may need it.
-    const bool needed_later = handler_ran_ && (note || (settings.mode == Mode::hooked && request.status == RecordStatus::unknown));
+    const bool needed_later =
+        handler_ran_ && (note || (settings.mode == Mode::hooked && request.status == RecordStatus::unknown));
     if (needed_later || is_terminal(request.status)) request.response = kept_response();
     if (note) {
         request.from_unknown = false;
@@ -408,9 +417,11 @@ protocol::Event Call::reserved(Result<RenewOutcome> outcome) {
     return event;
 }
 
-// ---- waiting ---------------------------------------------------------------------------------------------------------
+// ---- waiting
+// ---------------------------------------------------------------------------------------------------------
 
-/// A wait is open while `signal_` holds its ticket. Time, a change of the store, the leader or the caller may end it; whoever closes it goes on.
+/// A wait is open while `signal_` holds its ticket. Time, a change of the store, the leader or the caller may end it;
+/// whoever closes it goes on.
 std::uint32_t Call::open_wait() {
     const std::uint32_t ticket = (signal_.load(std::memory_order_relaxed) | 1U) + 2U;
     signal_.store(ticket, std::memory_order_release);
@@ -452,11 +463,13 @@ std::optional<protocol::Event> Call::wait(const Action& action) {
         if (!blocks) {
             // The timer keeps the call alive while nothing else does.
             timer_ = services_->timers.at(until, [self = shared_from_this(), ticket] { self->woken(ticket); });
-            if (gone_.load(std::memory_order_acquire)) services_->timers.at(Clock::now(), [self = shared_from_this(), ticket] { self->woken(ticket); });
+            if (gone_.load(std::memory_order_acquire))
+                services_->timers.at(Clock::now(), [self = shared_from_this(), ticket] { self->woken(ticket); });
         }
     }
     if (!blocks) return std::nullopt;
-    while (signal_.load(std::memory_order_acquire) == ticket && Clock::now() < until) futex_wait(signal_, ticket, until);
+    while (signal_.load(std::memory_order_acquire) == ticket && Clock::now() < until)
+        futex_wait(signal_, ticket, until);
     close_wait(ticket);
     drop_timer();
     if (for_change) operation_->metrics.waiting.sub();

@@ -48,16 +48,19 @@ void Call::refused_duplicate(Answer& answer) const {
     const config::OperationSettings& settings = operation_->settings;
     const bool duplicate = answer.outcome == Outcome::in_progress || answer.outcome == Outcome::outcome_unknown ||
                            answer.outcome == Outcome::duplicate;
-    if (!duplicate || settings.on_duplicate != OnDuplicate::give || !settings.response_producer.object || !request_) return;
+    if (!duplicate || settings.on_duplicate != OnDuplicate::give || !settings.response_producer.object || !request_)
+        return;
     try {
-        answer.response = settings.response_producer.object->produce({*operation_->name, answer.outcome, answer.retry_after.count()}, *request_);
+        answer.response = settings.response_producer.object->produce(
+            {*operation_->name, answer.outcome, answer.retry_after.count()}, *request_);
         answer.produced = true;
     } catch (...) {
         NEBIS_MARK("the response producer threw");  // then the duplicate is refused in plain words
     }
 }
 
-void Call::replay(Answer& answer, RecordStatus status, Response response, std::uint64_t version, std::uint32_t attempts) const {
+void Call::replay(Answer& answer, RecordStatus status, Response response, std::uint64_t version,
+                  std::uint32_t attempts) const {
     answer.outcome = Outcome::replayed;
     answer.rejected = status == RecordStatus::rejected;
     answer.response = std::move(response);
@@ -73,8 +76,10 @@ Answer Call::make_answer(const Action& action) {
     answer.unprotected = action.unprotected;
     const auto become = [&](Outcome outcome) {
         answer.outcome = outcome;
-        if (const auto message = message_of(outcome)) answer.message = services_->watch->messages.text(*message);
-        else answer.message.clear();
+        if (const auto message = message_of(outcome))
+            answer.message = services_->watch->messages.text(*message);
+        else
+            answer.message.clear();
     };
     switch (action.verdict) {
         case Verdict::fresh:
@@ -84,12 +89,14 @@ Answer Call::make_answer(const Action& action) {
             // A record still being written, or a driver that is stuck, goes on using ours.
             answer.response = action.recorded && !lent_ ? std::move(response_) : response_;
             if (failure_ && !answer.rejected) answer.response = {};
-            if (!action.unprotected && action.version == 0) answer.fencing_token = execution_.version.load(std::memory_order_relaxed);
+            if (!action.unprotected && action.version == 0)
+                answer.fencing_token = execution_.version.load(std::memory_order_relaxed);
             break;
         case Verdict::row:
             if (record_ && is_terminal(record_->status)) {
                 become(Outcome::replayed);
-                replay(answer, record_->status, record_->response.value_or(Response{}), record_->version, record_->attempts);
+                replay(answer, record_->status, record_->response.value_or(Response{}), record_->version,
+                       record_->attempts);
             } else {
                 // An operator settled this very attempt as not executed: its word stands, and the key may run again.
                 answer.error = Error(ErrorKind::unavailable, "an operator has settled this request as not executed");
@@ -101,7 +108,8 @@ Answer Call::make_answer(const Action& action) {
             break;
         case Verdict::resolved:
             become(Outcome::replayed);
-            replay(answer, action.status, lent_ ? response_ : std::move(response_), record_ ? record_->version : 0, record_ ? record_->attempts : 0);
+            replay(answer, action.status, lent_ ? response_ : std::move(response_), record_ ? record_->version : 0,
+                   record_ ? record_->attempts : 0);
             break;
         case Verdict::in_progress:
         case Verdict::abandoned:
@@ -122,12 +130,16 @@ Answer Call::make_answer(const Action& action) {
         case Verdict::unavailable:
         case Verdict::none:
             answer.error = error_ ? *error_ : Error(ErrorKind::unavailable, "the request could not be begun in time");
-            if (action.maybe) answer.error = Error(ErrorKind::maybe_applied, "the commit's fate is not known", answer.error->detail());
+            if (action.maybe)
+                answer.error =
+                    Error(ErrorKind::maybe_applied, "the commit's fate is not known", answer.error->detail());
             answer.retry_after = services_->settings.breaker.open;
-            if (answer.error->kind() == ErrorKind::overloaded) answer.message = services_->watch->messages.text(Message::overloaded);
+            if (answer.error->kind() == ErrorKind::overloaded)
+                answer.message = services_->watch->messages.text(Message::overloaded);
             break;
     }
-    if (record_ && answer.outcome != Outcome::fresh && answer.outcome != Outcome::unavailable && answer.fencing_token == 0) {
+    if (record_ && answer.outcome != Outcome::fresh && answer.outcome != Outcome::unavailable &&
+        answer.fencing_token == 0) {
         answer.fencing_token = record_->version;
         answer.attempt = record_->attempts;
     }
@@ -165,8 +177,8 @@ void Call::keep(const Action& action) {
         }
         default: return;
     }
-    // A store in this very process answers the first duplicate as fast; most requests never have one, so only what was asked for again
-    // is worth a copy.
+    // A store in this very process answers the first duplicate as fast; most requests never have one, so only what was
+    // asked for again is worth a copy.
     const bool near = operation_->store->direct() && action.verdict == Verdict::fresh;
     const milliseconds local = near ? milliseconds(0) : std::min(operation_->settings.local_cache, milliseconds(rest));
     const bool for_gate = operation_->gate && !operation_->gate->direct();

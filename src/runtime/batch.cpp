@@ -11,7 +11,8 @@
 namespace nebis {
 namespace {
 
-/// Runs handlers and collects answers on the thread that called run_batch: stores' workers go on with the next batch meanwhile.
+/// Runs handlers and collects answers on the thread that called run_batch: stores' workers go on with the next batch
+/// meanwhile.
 class CallersThread final : public Executor {
 public:
     void post(std::function<void()> task) override {
@@ -38,8 +39,9 @@ private:
 
 }  // namespace
 
-std::vector<Answer> Engine::run_batch(const Operation& operation, std::span<const BatchItem> items,
-                                      const std::function<Response(std::size_t, const Request&, Execution&)>& handler) const {
+std::vector<Answer> Engine::run_batch(
+    const Operation& operation, std::span<const BatchItem> items,
+    const std::function<Response(std::size_t, const Request&, Execution&)>& handler) const {
     std::vector<Answer> answers(items.size());
     std::size_t open = items.size();
     // Shared: a worker may still be inside `post` when the last answer has been taken.
@@ -52,7 +54,8 @@ std::vector<Answer> Engine::run_batch(const Operation& operation, std::span<cons
             answers[i] = std::move(answer);
             --open;
         };
-        Handler one([&handler, i](const Request& request, Execution& execution) { return handler(i, request, execution); });
+        Handler one(
+            [&handler, i](const Request& request, Execution& execution) { return handler(i, request, execution); });
         runtime::Call::start(core_->services(), operation.state(), items[i].request, std::move(one), std::move(call));
     }
     thread->run_until(open);

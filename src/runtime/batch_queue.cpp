@@ -14,10 +14,12 @@ namespace nebis::runtime {
 using JobPtr = std::shared_ptr<Job>;
 using std::chrono::steady_clock;
 
-// ---- Job -------------------------------------------------------------------------------------------------------------
+// ---- Job
+// -------------------------------------------------------------------------------------------------------------
 
 std::optional<Error> Job::abandon() {
-    if (exchange_if(State::queued, State::dropped)) return Error(ErrorKind::unavailable, "not reached within the time budget");
+    if (exchange_if(State::queued, State::dropped))
+        return Error(ErrorKind::unavailable, "not reached within the time budget");
     if (!exchange_if(State::carried, State::lost)) return std::nullopt;
     return Error(changes ? ErrorKind::maybe_applied : ErrorKind::unavailable, "no reply within the time budget");
 }
@@ -33,7 +35,8 @@ bool Job::wait() {
 
 void Job::wake() noexcept { futex_wake(state_); }
 
-// ---- the queue -------------------------------------------------------------------------------------------------------
+// ---- the queue
+// -------------------------------------------------------------------------------------------------------
 
 namespace {
 
@@ -42,7 +45,8 @@ constexpr auto distrust_for = std::chrono::seconds(10);
 constexpr auto grace_of_driver = std::chrono::milliseconds(100);
 constexpr auto stop_wait = std::chrono::seconds(5);
 
-/// Set while this thread delivers results for a queue: a blocking call made from there must not wait for that same thread.
+/// Set while this thread delivers results for a queue: a blocking call made from there must not wait for that same
+/// thread.
 thread_local const void* delivering = nullptr;
 
 }  // namespace
@@ -70,8 +74,11 @@ struct BatchQueue::State {
 
     Error refusal() const {
         if (stopping) return {ErrorKind::unavailable, options.what + " queue is closed"};
-        return {ErrorKind::overloaded, "too many requests wait for the " + options.what, {},
-                "raise queue-max only if the " + options.what + " can keep up; else add instances or slow the callers down"};
+        return {ErrorKind::overloaded,
+                "too many requests wait for the " + options.what,
+                {},
+                "raise queue-max only if the " + options.what +
+                    " can keep up; else add instances or slow the callers down"};
     }
     bool full() const { return stopping || depth >= options.queue_max; }
 
@@ -97,7 +104,8 @@ struct BatchQueue::State {
         return oldest;
     }
 
-    /// Whatever waits, up to batch_max: unique keys within a kind, sorted; a second request for a key waits for the next batch.
+    /// Whatever waits, up to batch_max: unique keys within a kind, sorted; a second request for a key waits for the
+    /// next batch.
     void seal(std::vector<JobPtr>& batch, std::vector<JobPtr>& expired) {
         batch.clear();
         auto* group = next_group();
@@ -107,8 +115,10 @@ struct BatchQueue::State {
             JobPtr job = std::move(group->front());
             group->pop_front();
             --depth;
-            if (job->deadline() <= now) expired.push_back(std::move(job));
-            else batch.push_back(std::move(job));
+            if (job->deadline() <= now)
+                expired.push_back(std::move(job));
+            else
+                batch.push_back(std::move(job));
         }
         std::sort(batch.begin(), batch.end(), [](const JobPtr& a, const JobPtr& b) {
             if (a->kind() != b->kind()) return a->kind() < b->kind();
@@ -132,8 +142,10 @@ struct BatchQueue::State {
 
     static void tell(const JobPtr& job) {
         if (!job->finish()) return;
-        if (job->sink) std::exchange(job->sink, nullptr)->job_done(job, std::nullopt);
-        else job->wake();
+        if (job->sink)
+            std::exchange(job->sink, nullptr)->job_done(job, std::nullopt);
+        else
+            job->wake();
     }
 
     /// Those who block first, so that they run while the callbacks of this batch are called, one after another.
@@ -179,8 +191,10 @@ void BatchQueue::stop() {
     std::vector<std::thread> threads = std::move(state_->threads);
     lock.unlock();
     for (std::thread& thread : threads) {
-        if (gone && thread.get_id() != std::this_thread::get_id()) thread.join();
-        else thread.detach();  // stuck in a driver: it holds all it needs
+        if (gone && thread.get_id() != std::this_thread::get_id())
+            thread.join();
+        else
+            thread.detach();  // stuck in a driver: it holds all it needs
     }
 }
 
@@ -240,7 +254,8 @@ void BatchQueue::work(const std::shared_ptr<State>& shared) {
     std::unique_lock lock(state.mutex);
     for (;;) {
         ++state.idle_workers;
-        state.work_ready.wait(lock, [&] { return state.stopping || (state.depth > 0 && state.busy < state.options.slots); });
+        state.work_ready.wait(lock,
+                              [&] { return state.stopping || (state.depth > 0 && state.busy < state.options.slots); });
         --state.idle_workers;
         if (state.depth == 0 || state.busy >= state.options.slots) break;  // stopping
         ++state.busy;
@@ -280,8 +295,10 @@ void BatchQueue::sweep(Deadline now) {
         const std::lock_guard lock(state.mutex);
         auto look = [&](const JobPtr& job) {
             if (!job->sink) return;
-            if (job->deadline() <= now) late.push_back(job);
-            else next = std::min(next, job->deadline());
+            if (job->deadline() <= now)
+                late.push_back(job);
+            else
+                next = std::min(next, job->deadline());
         };
         for (const auto& group : state.waiting) std::for_each(group.begin(), group.end(), look);
         for (const auto* batch : state.in_flight) std::for_each(batch->begin(), batch->end(), look);

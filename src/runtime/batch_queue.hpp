@@ -19,7 +19,8 @@
 
 namespace nebis::runtime {
 
-/// What takes a batch to its store or lock: keys sorted and unique within each kind. Sets the result of every job; throws nothing.
+/// What takes a batch to its store or lock: keys sorted and unique within each kind. Sets the result of every job;
+/// throws nothing.
 class Carrier {
 public:
     virtual ~Carrier() = default;
@@ -28,24 +29,24 @@ public:
     virtual void overdue() noexcept {}
 };
 
-/// One queue for one store or one lock (decision D3). The next batch is whatever arrived while the last one was in flight, so that an idle
-/// queue adds no delay and a busy one shares its commits.
+/// One queue for one store or one lock (decision D3). The next batch is whatever arrived while the last one was in
+/// flight, so that an idle queue adds no delay and a busy one shares its commits.
 ///
-/// A caller that may block and finds the queue idle carries its request itself: no thread switch. All others are served by a few workers;
-/// a worker goes on until nothing is left. **Threads**: safe.
+/// A caller that may block and finds the queue idle carries its request itself: no thread switch. All others are served
+/// by a few workers; a worker goes on until nothing is left. **Threads**: safe.
 class BatchQueue {
 public:
     static constexpr unsigned max_kinds = 8;
 
     struct Options {
-        unsigned slots = 1;                  ///< batches in flight at once
+        unsigned slots = 1;  ///< batches in flight at once
         std::size_t batch_max = 64;
         std::size_t queue_max = 10'000;
         /// Kinds of the same group may share a batch. Groups with a smaller number go first only if urgent.
         std::array<unsigned char, max_kinds> group{0, 1, 2, 3, 4, 5, 6, 7};
-        unsigned urgent = max_kinds;         ///< this group overtakes the others (renewals)
-        std::string what = "store";          ///< for messages
-        std::function<void(Deadline)> arm = {};   ///< somebody please call `sweep` then; may come again, earlier
+        unsigned urgent = max_kinds;             ///< this group overtakes the others (renewals)
+        std::string what = "store";              ///< for messages
+        std::function<void(Deadline)> arm = {};  ///< somebody please call `sweep` then; may come again, earlier
     };
 
     BatchQueue(std::shared_ptr<Carrier> carrier, Options options);
@@ -64,7 +65,8 @@ public:
 
     std::size_t depth() const;
 
-    /// Refuses what comes, waits a bounded time for the workers; one that is stuck in its driver is left behind. Not from a worker.
+    /// Refuses what comes, waits a bounded time for the workers; one that is stuck in its driver is left behind. Not
+    /// from a worker.
     void stop();
 
 private:

@@ -8,8 +8,9 @@
 
 namespace nebis::runtime {
 
-/// Keeps an outage from costing each request its time-out: after `failures` in a row it opens, and answers for the broken part at once;
-/// after `open` one request may try again (half-open); its success closes, its failure opens once more. **Threads**: safe.
+/// Keeps an outage from costing each request its time-out: after `failures` in a row it opens, and answers for the
+/// broken part at once; after `open` one request may try again (half-open); its success closes, its failure opens once
+/// more. **Threads**: safe.
 class Breaker {
 public:
     using Clock = std::chrono::steady_clock;
@@ -30,7 +31,8 @@ public:
 
     /// True when this success ended an outage.
     bool succeeded() {
-        if (closed_.load(std::memory_order_acquire) && failed_in_a_row_.load(std::memory_order_relaxed) == 0) return false;
+        if (closed_.load(std::memory_order_acquire) && failed_in_a_row_.load(std::memory_order_relaxed) == 0)
+            return false;
         const std::lock_guard lock(mutex_);
         failed_in_a_row_.store(0, std::memory_order_relaxed);
         const bool was_away = state_ != State::closed;

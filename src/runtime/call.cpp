@@ -16,13 +16,15 @@ std::optional<Error> wiring(const OperationState& operation, const Handler& hand
     if (atomic != (handler.runner() != nullptr)) {
         return Error(ErrorKind::misconfigured,
                      atomic ? "operation '" + *operation.name + "' is atomic, but its handler isn't bound to a database"
-                            : "the handler of operation '" + *operation.name + "' is bound to a database, but the operation isn't atomic",
+                            : "the handler of operation '" + *operation.name +
+                                  "' is bound to a database, but the operation isn't atomic",
                      {}, atomic ? "wrap it with nebis::sqlite::atomic(db, body)" : "set mode: atomic");
     }
     if (atomic && !handler.runner()->serves(*operation.store->store()))
-        return Error(ErrorKind::misconfigured,
-                     "operation '" + *operation.name + "' keeps its records in another database than its handler works in", {},
-                     "set datasource-name to the handler's database");
+        return Error(
+            ErrorKind::misconfigured,
+            "operation '" + *operation.name + "' keeps its records in another database than its handler works in", {},
+            "set datasource-name to the handler's database");
     if (!handler.blocking() && !handler.later() && !handler.in_transaction())
         return Error(ErrorKind::misconfigured, "operation '" + *operation.name + "' was called with an empty handler");
     return std::nullopt;
@@ -33,7 +35,8 @@ std::optional<Error> wiring(const OperationState& operation, const Handler& hand
 Call::Call(std::shared_ptr<Services> services, std::shared_ptr<OperationState> operation)
     : services_(std::move(services)), operation_(std::move(operation)), machine_(&operation_->rules) {}
 
-/// A call that is dropped half-way (a cancelled thread unwinds through the handler) leaves its record to its lease, and nothing else behind.
+/// A call that is dropped half-way (a cancelled thread unwinds through the handler) leaves its record to its lease, and
+/// nothing else behind.
 Call::~Call() {
     end_attempt();
     if (leads_) {
@@ -49,9 +52,11 @@ Call::~Call() {
     }
 }
 
-// ---- in --------------------------------------------------------------------------------------------------------------
+// ---- in
+// --------------------------------------------------------------------------------------------------------------
 
-Call::Admission Call::admit(Services& services, OperationState& operation, const Request& request, const Handler& handler) {
+Call::Admission Call::admit(Services& services, OperationState& operation, const Request& request,
+                            const Handler& handler) {
     Admission admission;
     admission.at = Clock::now();
     const auto refuse = [&](Error error, Outcome outcome = Outcome::refused) {
@@ -64,7 +69,8 @@ Call::Admission Call::admit(Services& services, OperationState& operation, const
         admission.answer = std::move(answer);
     };
     if (services.closed.load(std::memory_order_acquire)) {
-        refuse(Error(ErrorKind::unavailable, "the engine is shutting down").with_code("unavailable"), Outcome::unavailable);
+        refuse(Error(ErrorKind::unavailable, "the engine is shutting down").with_code("unavailable"),
+               Outcome::unavailable);
         return admission;
     }
     if (auto wrong = wiring(operation, handler)) {
@@ -73,8 +79,9 @@ Call::Admission Call::admit(Services& services, OperationState& operation, const
     }
     if (operation.settings.enforcement == Enforcement::off) return admission;
     if (request.body.size() > operation.settings.max_request_bytes) {
-        refuse(Error(ErrorKind::rejected_input, "the request is larger than this operation takes", {}, "max-request-bytes")
-                   .with_code("request-too-large"));
+        refuse(
+            Error(ErrorKind::rejected_input, "the request is larger than this operation takes", {}, "max-request-bytes")
+                .with_code("request-too-large"));
         return admission;
     }
     auto identity = operation.identifier.identify(request);
@@ -93,9 +100,11 @@ Call::Admission Call::admit(Services& services, OperationState& operation, const
 }
 
 /// A finished result that this very process has seen lately.
-std::optional<Answer> Call::from_cache(Services& services, OperationState& operation, const Request& request, const Admission& admission) {
+std::optional<Answer> Call::from_cache(Services& services, OperationState& operation, const Request& request,
+                                       const Admission& admission) {
     const identify::Identity& identity = admission.identity;
-    if (operation.settings.local_cache.count() == 0 || operation.settings.enforcement != Enforcement::enforce) return std::nullopt;
+    if (operation.settings.local_cache.count() == 0 || operation.settings.enforcement != Enforcement::enforce)
+        return std::nullopt;
     auto& counters = services.watch->metrics.instance().local_cache;
     const LocalCache::Entry hit = services.cache.find({identity.trace_id, admission.hash}, admission.at);
     if (!hit) {
@@ -125,8 +134,8 @@ std::optional<Answer> Call::from_cache(Services& services, OperationState& opera
     return answer;
 }
 
-Answer Call::run(const std::shared_ptr<Services>& services, const std::shared_ptr<OperationState>& operation, const Request& request,
-                 const Handler& handler) {
+Answer Call::run(const std::shared_ptr<Services>& services, const std::shared_ptr<OperationState>& operation,
+                 const Request& request, const Handler& handler) {
     Admission admission = admit(*services, *operation, request, handler);
     if (admission.answer) return *std::move(admission.answer);
     if (auto answer = from_cache(*services, *operation, request, admission)) return *std::move(answer);
@@ -138,8 +147,8 @@ Answer Call::run(const std::shared_ptr<Services>& services, const std::shared_pt
     return call->take_answer();
 }
 
-void Call::start(const std::shared_ptr<Services>& services, const std::shared_ptr<OperationState>& operation, Request request, Handler handler,
-                 CallOptions options) {
+void Call::start(const std::shared_ptr<Services>& services, const std::shared_ptr<OperationState>& operation,
+                 Request request, Handler handler, CallOptions options) {
     Admission admission = admit(*services, *operation, request, handler);
     std::optional<Answer> answer = std::move(admission.answer);
     if (!answer) answer = from_cache(*services, *operation, request, admission);
@@ -186,16 +195,20 @@ void Call::begin_work() {
         return end_with(refused(Error(ErrorKind::unavailable, "the engine is shutting down"), Outcome::unavailable));
     if (!keyed_ || operation_->settings.enforcement != Enforcement::enforce) return drive(event(Event::Kind::start));
     if (operation_->store->store()->waits_for_this_thread())
-        return end_with(refused(Error(ErrorKind::unsupported, "a protected call inside an atomic body of the same database", {},
-                                      "make it before or after the body, or in another database")));
-    if (services_->attempts.load(std::memory_order_relaxed) >= static_cast<std::int64_t>(services_->settings.limits.attempts_max))
-        return end_with(refused(Error(ErrorKind::overloaded, "too many attempts run in this process", {}, "limits.attempts-max"),
-                                Outcome::unavailable));
+        return end_with(
+            refused(Error(ErrorKind::unsupported, "a protected call inside an atomic body of the same database", {},
+                          "make it before or after the body, or in another database")));
+    if (services_->attempts.load(std::memory_order_relaxed) >=
+        static_cast<std::int64_t>(services_->settings.limits.attempts_max))
+        return end_with(
+            refused(Error(ErrorKind::overloaded, "too many attempts run in this process", {}, "limits.attempts-max"),
+                    Outcome::unavailable));
     if (!join_or_lead()) return;
     drive(event(Event::Kind::start, false));
 }
 
-// ---- the loop --------------------------------------------------------------------------------------------------------
+// ---- the loop
+// --------------------------------------------------------------------------------------------------------
 
 void Call::drive(Event first) {
     std::optional<Event> next = first;
@@ -204,7 +217,8 @@ void Call::drive(Event first) {
             told_gone_ = true;
             if (!handler_ran_) {
                 const Action action = next_action(event(Event::Kind::abandon));
-                if (action.kind != Action::Kind::none) {  // it was waiting, and stops: what ended the wait doesn't matter any more
+                if (action.kind !=
+                    Action::Kind::none) {  // it was waiting, and stops: what ended the wait doesn't matter any more
                     next = perform(action);
                     continue;
                 }
@@ -232,7 +246,8 @@ void Call::job_done(const std::shared_ptr<Job>& job, std::optional<Error> lost) 
     if (next) drive(*next);
 }
 
-// ---- out -------------------------------------------------------------------------------------------------------------
+// ---- out
+// -------------------------------------------------------------------------------------------------------------
 
 /// An answer without the machine.
 void Call::end_with(Answer answer) {

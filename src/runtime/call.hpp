@@ -24,29 +24,30 @@ namespace nebis::runtime {
 
 /// How a call is made.
 struct CallOptions {
-    Executor* executor = nullptr;        ///< null: the blocking shape, everything on the caller's thread
-    Executor* answers = nullptr;         ///< where `done` runs; null: as `executor`
+    Executor* executor = nullptr;  ///< null: the blocking shape, everything on the caller's thread
+    Executor* answers = nullptr;   ///< where `done` runs; null: as `executor`
     std::function<void(Answer)> done;
     std::stop_token caller_gone;
-    bool patient = false;                ///< joins a running attempt whatever the policy says (batches)
+    bool patient = false;  ///< joins a running attempt whatever the policy says (batches)
 };
 
-/// One protected request: feeds its RequestMachine with what happens and does what it says. The blocking, callback and coroutine shapes are
-/// this one loop; they differ in where an action's result comes from: at once, or later through `job_done`, a timer, an executor.
+/// One protected request: feeds its RequestMachine with what happens and does what it says. The blocking, callback and
+/// coroutine shapes are this one loop; they differ in where an action's result comes from: at once, or later through
+/// `job_done`, a timer, an executor.
 ///
-/// Exactly one thread drives a call at a time: the caller's own in the blocking shape, in the others whoever brings the awaited event.
-/// A blocking call whose record couldn't be written yet goes on without its caller.
+/// Exactly one thread drives a call at a time: the caller's own in the blocking shape, in the others whoever brings the
+/// awaited event. A blocking call whose record couldn't be written yet goes on without its caller.
 class Call final : public JobSink, public std::enable_shared_from_this<Call> {
 public:
     Call(std::shared_ptr<Services> services, std::shared_ptr<OperationState> operation);
     ~Call();
 
     /// The blocking shape.
-    static Answer run(const std::shared_ptr<Services>& services, const std::shared_ptr<OperationState>& operation, const Request& request,
-                      const Handler& handler);
+    static Answer run(const std::shared_ptr<Services>& services, const std::shared_ptr<OperationState>& operation,
+                      const Request& request, const Handler& handler);
     /// The callback shape.
-    static void start(const std::shared_ptr<Services>& services, const std::shared_ptr<OperationState>& operation, Request request,
-                      Handler handler, CallOptions options);
+    static void start(const std::shared_ptr<Services>& services, const std::shared_ptr<OperationState>& operation,
+                      Request request, Handler handler, CallOptions options);
 
     void job_done(const std::shared_ptr<Job>& job, std::optional<Error> lost) noexcept override;
 
@@ -66,8 +67,10 @@ private:
         std::size_t hash = 0;  ///< of the trace id, for this process's tables
         Clock::time_point at{};
     };
-    static Admission admit(Services& services, OperationState& operation, const Request& request, const Handler& handler);
-    static std::optional<Answer> from_cache(Services& services, OperationState& operation, const Request& request, const Admission& admission);
+    static Admission admit(Services& services, OperationState& operation, const Request& request,
+                           const Handler& handler);
+    static std::optional<Answer> from_cache(Services& services, OperationState& operation, const Request& request,
+                                            const Admission& admission);
     void identified(Admission admission);
     void begin_work();
     void drive(Event first);
@@ -169,7 +172,8 @@ private:
     Answer bare(Outcome outcome) const;
     Answer refused(Error error, Outcome outcome = Outcome::refused) const;
     void refused_duplicate(Answer& answer) const;
-    void replay(Answer& answer, RecordStatus status, Response response, std::uint64_t version, std::uint32_t attempts) const;
+    void replay(Answer& answer, RecordStatus status, Response response, std::uint64_t version,
+                std::uint32_t attempts) const;
     void keep(const Action& action);
     void count(const Answer& answer) const;
 
@@ -200,7 +204,7 @@ private:
     StoreMillis record_seen_ = 0;
     std::shared_ptr<const CachedResult> cached_;
     std::chrono::milliseconds cache_ttl_{0};
-    Response response_;   ///< of the handler or the resolver, or the refusal
+    Response response_;  ///< of the handler or the resolver, or the refusal
     Response tombstone_;
     std::string snapshot_;
     std::string transaction_;  ///< `hooked`: the coordinator's id
@@ -223,7 +227,8 @@ private:
     std::uint8_t rehashed_ = 0;
     observe::Would would_ = observe::Would::run;
     std::atomic<bool> gone_{false};
-    std::atomic<bool> waits_for_change_{false};  ///< the machine waits for another's attempt: the caller's leaving ends that
+    std::atomic<bool> waits_for_change_{
+        false};  ///< the machine waits for another's attempt: the caller's leaving ends that
 
     // ---- waiting
     std::atomic<std::uint32_t> signal_{0};  ///< odd: a wait is open; what a blocking caller sleeps on

@@ -72,7 +72,8 @@ void Caretaker::add(std::shared_ptr<StoreLine> store) {
     changed_.notify_all();
 }
 
-// ---- passes ----------------------------------------------------------------------------------------------------------
+// ---- passes
+// ----------------------------------------------------------------------------------------------------------
 
 Result<std::size_t> Caretaker::recover(StoreLine& store) {
     const config::SchedulerSettings& settings = services_->settings.scheduler;
@@ -107,7 +108,8 @@ Result<std::size_t> Caretaker::recover(StoreLine& store) {
 void Caretaker::decide(StoreLine& store, const Record& record) {
     const auto operation = find_(record.operation);
     if (!operation || operation->settings.mode != Mode::hooked) return;
-    auto resolution = std::make_shared<Resolution>(ask_coordinator(*operation->settings.transaction_hooks.object, record));
+    auto resolution =
+        std::make_shared<Resolution>(ask_coordinator(*operation->settings.transaction_hooks.object, record));
     if (resolution->kind == Resolution::Kind::dont_know) return;
     struct Kept {
         Record record;
@@ -122,7 +124,8 @@ void Caretaker::decide(StoreLine& store, const Record& record) {
     request.retention_millis = operation->settings.retention.count();
     request.status = resolution->kind == Resolution::Kind::happened ? RecordStatus::success : RecordStatus::fail;
     if (request.status == RecordStatus::success) request.response = &kept->resolution->response;
-    (void)store.run(std::make_shared<StoreJob>(request, Clock::now() + pass_wait, kept));  // else the next duplicate asks
+    (void)store.run(
+        std::make_shared<StoreJob>(request, Clock::now() + pass_wait, kept));  // else the next duplicate asks
 }
 
 Result<std::size_t> Caretaker::clean(StoreLine& store) {
@@ -157,12 +160,15 @@ Caretaker::Clock::time_point Caretaker::tick() {
             }
         }
         if (one->cleanup.due(wall_millis())) {
-            if (const auto rows = clean(*one->store)) one->cleanup.cleaned(wall_millis(), *rows);
-            else one->cleanup.failed(wall_millis());
+            if (const auto rows = clean(*one->store))
+                one->cleanup.cleaned(wall_millis(), *rows);
+            else
+                one->cleanup.failed(wall_millis());
         }
         next = std::min(next, Clock::time_point(milliseconds(one->recovery.next())));
         const std::int64_t until_cleanup = one->cleanup.next() - wall_millis();
-        if (until_cleanup < std::chrono::milliseconds(longest_sleep).count()) next = std::min(next, Clock::now() + milliseconds(until_cleanup));
+        if (until_cleanup < std::chrono::milliseconds(longest_sleep).count())
+            next = std::min(next, Clock::now() + milliseconds(until_cleanup));
     }
     return next;
 }
@@ -177,7 +183,8 @@ Result<std::size_t> Caretaker::recover_now() {
     std::size_t all = 0;
     for (const auto& one : care) {
         if (one->store->in_grace(longest_(*one->store))) continue;  // its owners renew and finish first
-        for (std::size_t got = services_->settings.scheduler.recovery_batch; got >= services_->settings.scheduler.recovery_batch;) {
+        for (std::size_t got = services_->settings.scheduler.recovery_batch;
+             got >= services_->settings.scheduler.recovery_batch;) {
             const auto rows = recover(*one->store);
             if (!rows) return rows.error();
             all += got = *rows;
@@ -195,7 +202,8 @@ Result<std::size_t> Caretaker::clean_now() {
     const std::lock_guard one_at_a_time(working_);
     std::size_t all = 0;
     for (const auto& one : care) {
-        for (std::size_t got = services_->settings.scheduler.cleanup_batch; got >= services_->settings.scheduler.cleanup_batch;) {
+        for (std::size_t got = services_->settings.scheduler.cleanup_batch;
+             got >= services_->settings.scheduler.cleanup_batch;) {
             const auto rows = clean(*one->store);
             if (!rows) return rows.error();
             all += got = *rows;
@@ -204,7 +212,8 @@ Result<std::size_t> Caretaker::clean_now() {
     return all;
 }
 
-// ---- its thread ------------------------------------------------------------------------------------------------------
+// ---- its thread
+// ------------------------------------------------------------------------------------------------------
 
 void Caretaker::run_in_background() {
     const std::lock_guard lock(mutex_);

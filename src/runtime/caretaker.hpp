@@ -20,8 +20,8 @@
 
 namespace nebis::runtime {
 
-/// Does the scheduled recovery and clean-up of every store that the engine uses. The machines of src/upkeep say when; this one goes to the
-/// stores, on a thread of its own or when ticked. **Threads**: safe.
+/// Does the scheduled recovery and clean-up of every store that the engine uses. The machines of src/upkeep say when;
+/// this one goes to the stores, on a thread of its own or when ticked. **Threads**: safe.
 class Caretaker {
 public:
     using Clock = std::chrono::steady_clock;

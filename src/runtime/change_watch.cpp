@@ -49,8 +49,10 @@ ChangeWatch::Ticket ChangeWatch::add(std::string_view trace_id, std::uint64_t ve
     Ticket ticket{std::string(trace_id), ++number_};
     waiters_.emplace(ticket.trace_id, std::pair{ticket.number, Waiter{version, std::move(wake)}});
     if (stopping_) return ticket;
-    if (!thread_.joinable()) thread_ = std::thread([this] { loop(); });
-    else if (waiters_.size() == 1) changed_.notify_one();
+    if (!thread_.joinable())
+        thread_ = std::thread([this] { loop(); });
+    else if (waiters_.size() == 1)
+        changed_.notify_one();
     return ticket;
 }
 
@@ -88,7 +90,8 @@ void ChangeWatch::look() {
     auto finds = std::make_shared<Finds>();
     {
         const std::lock_guard lock(mutex_);
-        for (auto at = waiters_.begin(); at != waiters_.end(); at = waiters_.upper_bound(at->first)) finds->keys.push_back(at->first);
+        for (auto at = waiters_.begin(); at != waiters_.end(); at = waiters_.upper_bound(at->first))
+            finds->keys.push_back(at->first);
     }
     const auto deadline = steady_clock::now() + find_wait;
     finds->answered.resize(finds->keys.size());

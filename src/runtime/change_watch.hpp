@@ -15,9 +15,10 @@
 
 namespace nebis::runtime {
 
-/// Wakes duplicates that wait for an attempt of another process (S54). One thread per store, which works only while somebody waits:
-/// it waits for a change of the store, looks at the waiters' records in batches, and wakes those whose record is no longer the attempt
-/// they wait for. A hint: the waiters' own bounded poll stands behind it. **Threads**: safe.
+/// Wakes duplicates that wait for an attempt of another process (S54). One thread per store, which works only while
+/// somebody waits: it waits for a change of the store, looks at the waiters' records in batches, and wakes those whose
+/// record is no longer the attempt they wait for. A hint: the waiters' own bounded poll stands behind it. **Threads**:
+/// safe.
 class ChangeWatch {
 public:
     using Wake = std::function<void()>;

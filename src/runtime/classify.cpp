@@ -43,9 +43,9 @@ struct Seen {
 };
 
 bool leaves_open(const std::error_code& code) {
-    return code == std::errc::timed_out || code == std::errc::connection_reset || code == std::errc::connection_aborted ||
-           code == std::errc::broken_pipe || code == std::errc::network_reset || code == std::errc::io_error ||
-           code == std::errc::stream_timeout;
+    return code == std::errc::timed_out || code == std::errc::connection_reset ||
+           code == std::errc::connection_aborted || code == std::errc::broken_pipe ||
+           code == std::errc::network_reset || code == std::errc::io_error || code == std::errc::stream_timeout;
 }
 
 /// The exception lives as long as `failure`, so pointers into it may be kept.
@@ -59,7 +59,8 @@ Seen look_at(const std::exception_ptr& failure) {
         seen.rejected = dynamic_cast<const Rejected*>(&e);
         seen.repeat = dynamic_cast<const RepeatSubmitException*>(&e);
         seen.unknown = dynamic_cast<const OutcomeUnknown*>(&e);
-        if (const auto* system = dynamic_cast<const std::system_error*>(&e)) seen.connection_lost = leaves_open(system->code());
+        if (const auto* system = dynamic_cast<const std::system_error*>(&e))
+            seen.connection_lost = leaves_open(system->code());
         add_types(abi::__cxa_current_exception_type(), seen.types);
     } catch (...) {
         if (const std::type_info* type = abi::__cxa_current_exception_type()) add_types(type, seen.types);
@@ -68,8 +69,9 @@ Seen look_at(const std::exception_ptr& failure) {
 }
 
 bool listed(const std::vector<std::string>& list, const std::vector<std::string>& types) {
-    return std::any_of(types.begin(), types.end(),
-                       [&](const std::string& type) { return std::find(list.begin(), list.end(), type) != list.end(); });
+    return std::any_of(types.begin(), types.end(), [&](const std::string& type) {
+        return std::find(list.begin(), list.end(), type) != list.end();
+    });
 }
 
 Ending refused(const Seen& seen) {
@@ -95,7 +97,8 @@ Ending classify(const config::OperationSettings& settings, const std::exception_
         if (settings.exception_classifier.object) {
             Certainty certainty = Certainty::unlisted;
             try {
-                certainty = settings.exception_classifier.object->classify(failure, seen.types.empty() ? "" : seen.types.front());
+                certainty = settings.exception_classifier.object->classify(
+                    failure, seen.types.empty() ? "" : seen.types.front());
             } catch (...) {
                 certainty = Certainty::unlisted;  // it has no opinion
             }
@@ -108,9 +111,9 @@ Ending classify(const config::OperationSettings& settings, const std::exception_
         if (listed(settings.final_exceptions, seen.types)) return refused(seen);
         if (listed(settings.retryable_exceptions, seen.types)) return {RecordStatus::fail, {}};
         if (settings.mode == Mode::atomic) return {RecordStatus::fail, {}};
-        const bool open = seen.connection_lost || std::any_of(seen.types.begin(), seen.types.end(), [](const std::string& type) {
-                              return config::leaves_outcome_open(type);
-                          });
+        const bool open = seen.connection_lost ||
+                          std::any_of(seen.types.begin(), seen.types.end(),
+                                      [](const std::string& type) { return config::leaves_outcome_open(type); });
         if (open) return {RecordStatus::unknown, {}};
         return {settings.unlisted == Unlisted::fail ? RecordStatus::fail : RecordStatus::unknown, {}};
     } catch (...) {

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/completion_state.hpp"
-
 #include "nebis/engine.hpp"
 #include "runtime/call.hpp"
+#include "runtime/completion_state.hpp"
 
 #include <utility>
 

@@ -12,7 +12,8 @@ namespace nebis::runtime {
 
 class Call;
 
-/// What all copies of one Completion share. The first word counts; if the last copy goes without a word, the attempt was abandoned.
+/// What all copies of one Completion share. The first word counts; if the last copy goes without a word, the attempt
+/// was abandoned.
 struct CompletionState {
     explicit CompletionState(std::shared_ptr<Call> of) : call(std::move(of)) {}
     ~CompletionState();

@@ -37,11 +37,13 @@ std::string names_of(const Map& map) {
 }
 
 template <class T, class Map>
-Result<void> look_up(config::Extension<T>& extension, const Map& registered, const char* key, const std::string& operation) {
+Result<void> look_up(config::Extension<T>& extension, const Map& registered, const char* key,
+                     const std::string& operation) {
     if (extension.object || extension.name.empty()) return {};
     const auto place = registered.find(extension.name);
     if (place == registered.end() || !place->second)
-        return Error(ErrorKind::misconfigured, std::string(key) + " '" + extension.name + "' of operation '" + operation + "' isn't registered",
+        return Error(ErrorKind::misconfigured,
+                     std::string(key) + " '" + extension.name + "' of operation '" + operation + "' isn't registered",
                      "registered are: " + names_of(registered), "put it into Drivers before the engine is opened");
     extension.object = place->second;
     return {};
@@ -49,7 +51,8 @@ Result<void> look_up(config::Extension<T>& extension, const Map& registered, con
 
 }  // namespace
 
-// ---- open ------------------------------------------------------------------------------------------------------------
+// ---- open
+// ------------------------------------------------------------------------------------------------------------
 
 Result<std::shared_ptr<Core>> Core::make(Engine::Parts parts) {
     config::LoadOptions load;
@@ -135,7 +138,8 @@ Result<void> Core::open_gate() {
     options.breaker_failures = with.breaker.failures;
     options.breaker_open = with.breaker.open;
     options.session_wait = with.lock.session_wait;
-    works_->gate = GateLine::make(std::move(gate), std::move(options), services()->timers, LineWatch(services()->watch, "lock"));
+    works_->gate =
+        GateLine::make(std::move(gate), std::move(options), services()->timers, LineWatch(services()->watch, "lock"));
     return {};
 }
 
@@ -146,7 +150,8 @@ Result<Core::Place> Core::place(const std::string& data_source, const std::strin
     if (const auto known = works_->places.find(name); known != works_->places.end()) return known->second;
 
     config::DataSource source;
-    if (const auto written = with.data_sources.find(data_source); written != with.data_sources.end()) source = written->second;
+    if (const auto written = with.data_sources.find(data_source); written != with.data_sources.end())
+        source = written->second;
     else if (!by_hand)
         return Error(ErrorKind::misconfigured, "there is no data source '" + data_source + "'",
                      "written are: " + names_of(with.data_sources), "datasources." + data_source + ".driver");
@@ -156,7 +161,8 @@ Result<Core::Place> Core::place(const std::string& data_source, const std::strin
         const auto factory = parts_.drivers.stores.find(source.driver);
         if (factory == parts_.drivers.stores.end())
             return Error(ErrorKind::misconfigured, "there is no store driver '" + source.driver + "'",
-                         "registered are: " + names_of(parts_.drivers.stores), "datasources." + data_source + ".driver");
+                         "registered are: " + names_of(parts_.drivers.stores),
+                         "datasources." + data_source + ".driver");
         auto made = factory->second({data_source, table, source.values});
         if (!made) return std::move(made).error();
         store = *std::move(made);
@@ -174,28 +180,34 @@ Result<Core::Place> Core::place(const std::string& data_source, const std::strin
     options.breaker_open = with.breaker.open;
     options.session_wait = source.session_wait;
     Place place;
-    place.store = StoreLine::make(std::move(store), std::move(options), services()->timers, LineWatch(services()->watch, data_source));
+    place.store = StoreLine::make(std::move(store), std::move(options), services()->timers,
+                                  LineWatch(services()->watch, data_source));
     place.changes = std::make_shared<ChangeWatch>(place.store);
     works_->places.emplace(name, place);
     works_->caretaker->add(place.store);
     return place;
 }
 
-// ---- operations ------------------------------------------------------------------------------------------------------
+// ---- operations
+// ------------------------------------------------------------------------------------------------------
 
 Result<void> Core::find_extensions(config::OperationSettings& settings) const {
     const Drivers& drivers = parts_.drivers;
-    for (auto found : {look_up(settings.response_producer, drivers.response_producers, "response-producer", settings.operation),
-                       look_up(settings.exception_classifier, drivers.exception_classifiers, "exception-classifier", settings.operation),
-                       look_up(settings.outcome_resolver, drivers.outcome_resolvers, "outcome-resolver", settings.operation),
-                       look_up(settings.transaction_hooks, drivers.transaction_hooks, "transaction-hooks", settings.operation),
-                       look_up(settings.redactor, drivers.redactors, "redactor", settings.operation)})
+    for (auto found :
+         {look_up(settings.response_producer, drivers.response_producers, "response-producer", settings.operation),
+          look_up(settings.exception_classifier, drivers.exception_classifiers, "exception-classifier",
+                  settings.operation),
+          look_up(settings.outcome_resolver, drivers.outcome_resolvers, "outcome-resolver", settings.operation),
+          look_up(settings.transaction_hooks, drivers.transaction_hooks, "transaction-hooks", settings.operation),
+          look_up(settings.redactor, drivers.redactors, "redactor", settings.operation)})
         if (!found) return found;
     if (settings.mode == Mode::hooked && !settings.transaction_hooks.object)
-        return Error(ErrorKind::misconfigured, "operation '" + settings.operation + "' is hooked, but has no transaction hooks", {},
+        return Error(ErrorKind::misconfigured,
+                     "operation '" + settings.operation + "' is hooked, but has no transaction hooks", {},
                      "set transaction-hooks, or Policy::transaction_hooks");
     if (settings.on_unknown == OnUnknown::ask && !settings.outcome_resolver.object && settings.mode != Mode::hooked)
-        return Error(ErrorKind::misconfigured, "operation '" + settings.operation + "' asks about unknown outcomes, but has nobody to ask", {},
+        return Error(ErrorKind::misconfigured,
+                     "operation '" + settings.operation + "' asks about unknown outcomes, but has nobody to ask", {},
                      "set outcome-resolver, or on-unknown: hold");
     return {};
 }
@@ -220,15 +232,18 @@ Result<identify::Identifier> Core::identifier(const config::OperationSettings& s
         const auto place = parts_.drivers.key_generators.find(settings.key.text());
         if (place == parts_.drivers.key_generators.end() || !place->second)
             return Error(ErrorKind::misconfigured,
-                         "key-generator '" + settings.key.text() + "' of operation '" + settings.operation + "' isn't registered",
-                         "registered are: " + names_of(parts_.drivers.key_generators), "put it into Drivers before the engine is opened");
+                         "key-generator '" + settings.key.text() + "' of operation '" + settings.operation +
+                             "' isn't registered",
+                         "registered are: " + names_of(parts_.drivers.key_generators),
+                         "put it into Drivers before the engine is opened");
         rules.generator = place->second;
     }
     return identify::Identifier::make(std::move(rules));
 }
 
 /// S64: an instance whose key rule differs from what the fleet agreed on would run requests a second time.
-Result<void> Core::guard_key_rule(const config::OperationSettings& settings, const identify::Identifier& identifier, StoreLine& store) const {
+Result<void> Core::guard_key_rule(const config::OperationSettings& settings, const identify::Identifier& identifier,
+                                  StoreLine& store) const {
     if (!services()->settings.key_rule_guard || settings.enforcement != Enforcement::enforce) return {};
     struct Kept {
         std::string operation;
@@ -248,7 +263,8 @@ Result<void> Core::guard_key_rule(const config::OperationSettings& settings, con
                                    .message = "the key rule differs from the fleet's; this operation is not served",
                                    .operation = settings.operation,
                                    .store = store.data_source()});
-    return Error(ErrorKind::misconfigured, "the key rule of operation '" + settings.operation + "' differs from what the fleet agreed on",
+    return Error(ErrorKind::misconfigured,
+                 "the key rule of operation '" + settings.operation + "' differs from what the fleet agreed on",
                  "here " + kept->digest.substr(0, 16) + ", there " + kept->stands->substr(0, 16),
                  "if the change is meant, run: nebis config accept " + settings.operation)
         .with_code("key-rule-changed");
@@ -264,11 +280,14 @@ Result<std::shared_ptr<OperationState>> Core::build(const Policy& policy) {
     if (!where) return std::move(where).error();
     if (auto same = guard_key_rule(*settings, *who, *where->store); !same) return std::move(same).error();
     auto& metrics = services()->watch->metrics.operation(settings->operation);
-    auto state = std::make_shared<OperationState>(*std::move(settings), *std::move(who), where->store, where->changes, works_->gate, metrics);
+    auto state = std::make_shared<OperationState>(*std::move(settings), *std::move(who), where->store, where->changes,
+                                                  works_->gate, metrics);
     state->policy = policy;
     for (const std::string& warning : state->warnings)
-        services()->watch->log->write(
-            {.level = observe::Level::warn, .message = "key rule looks unstable", .operation = policy.operation, .detail = warning});
+        services()->watch->log->write({.level = observe::Level::warn,
+                                       .message = "key rule looks unstable",
+                                       .operation = policy.operation,
+                                       .detail = warning});
     return state;
 }
 
@@ -276,7 +295,8 @@ Result<std::shared_ptr<OperationState>> Core::operation(const Policy& policy) {
     const std::lock_guard one_at_a_time(building_);
     if (auto known = works_->find(policy.operation)) {
         if (known->policy.key == policy.key && known->policy.key_generator == policy.key_generator) return known;
-        return Error(ErrorKind::misconfigured, "operation '" + policy.operation + "' is registered already with another key rule", {},
+        return Error(ErrorKind::misconfigured,
+                     "operation '" + policy.operation + "' is registered already with another key rule", {},
                      "give the second one another name, or the same rule");
     }
     auto built = build(policy);
@@ -308,16 +328,19 @@ std::vector<std::string> Core::warnings() const {
     return all;
 }
 
-// ---- close -----------------------------------------------------------------------------------------------------------
+// ---- close
+// -----------------------------------------------------------------------------------------------------------
 
 bool Core::drain(milliseconds timeout) {
     Services& services = *works_->services;
     services.closed.store(true, std::memory_order_release);
     std::unique_lock lock(services.drain_mutex);
-    return services.drained.wait_for(lock, timeout, [&] { return services.calls.load(std::memory_order_acquire) == 0; });
+    return services.drained.wait_for(lock, timeout,
+                                     [&] { return services.calls.load(std::memory_order_acquire) == 0; });
 }
 
-/// Leases first, so that nothing new is asked of the stores; then the stores' workers; the timers last, because queues use them.
+/// Leases first, so that nothing new is asked of the stores; then the stores' workers; the timers last, because queues
+/// use them.
 void Core::Works::stop() {
     services->renewer.stop();
     caretaker->stop();
@@ -334,13 +357,17 @@ Core::~Core() {
         services.closed.store(true, std::memory_order_release);
         {
             std::unique_lock lock(services.drain_mutex);
-            services.drained.wait_for(lock, timeout, [&] { return services.calls.load(std::memory_order_acquire) == 0; });
+            services.drained.wait_for(lock, timeout,
+                                      [&] { return services.calls.load(std::memory_order_acquire) == 0; });
         }
         works->stop();
     };
-    // The last handle may well die inside a callback, on a thread that is about to be waited for: then somebody else does the waiting.
-    if (own_thread) std::thread(std::move(stop)).detach();
-    else stop();
+    // The last handle may well die inside a callback, on a thread that is about to be waited for: then somebody else
+    // does the waiting.
+    if (own_thread)
+        std::thread(std::move(stop)).detach();
+    else
+        stop();
 }
 
 }  // namespace nebis::runtime

@@ -16,7 +16,8 @@
 
 namespace nebis::runtime {
 
-/// What an Engine's handles point at. Its destructor drains and stops everything; calls that are still on their way keep `services`.
+/// What an Engine's handles point at. Its destructor drains and stops everything; calls that are still on their way
+/// keep `services`.
 class Core {
 public:
     static Result<std::shared_ptr<Core>> make(Engine::Parts parts);
@@ -62,7 +63,8 @@ private:
     Result<std::shared_ptr<OperationState>> build(const Policy& policy);
     Result<void> find_extensions(config::OperationSettings& settings) const;
     Result<identify::Identifier> identifier(const config::OperationSettings& settings) const;
-    Result<void> guard_key_rule(const config::OperationSettings& settings, const identify::Identifier& identifier, StoreLine& store) const;
+    Result<void> guard_key_rule(const config::OperationSettings& settings, const identify::Identifier& identifier,
+                                StoreLine& store) const;
 
     Engine::Parts parts_;
     std::shared_ptr<const TokenService> tokens_;

@@ -13,7 +13,8 @@ using runtime::Call;
 using runtime::CallOptions;
 using runtime::Core;
 
-// ---- Operation -------------------------------------------------------------------------------------------------------
+// ---- Operation
+// -------------------------------------------------------------------------------------------------------
 
 const std::string& Operation::name() const noexcept { return *state_->name; }
 OnDuplicate Operation::on_duplicate() const noexcept { return state_->settings.on_duplicate; }
@@ -25,7 +26,8 @@ std::size_t Operation::max_response_bytes() const noexcept { return state_->sett
 std::string_view Operation::key_header() const noexcept { return state_->key_header; }
 const std::vector<std::string>& Operation::warnings() const noexcept { return state_->warnings; }
 
-// ---- open ------------------------------------------------------------------------------------------------------------
+// ---- open
+// ------------------------------------------------------------------------------------------------------------
 
 Result<Engine> Engine::make(Parts parts) {
     auto core = Core::make(std::move(parts));
@@ -54,18 +56,20 @@ Result<Operation> Engine::operation(const Policy& policy) const {
     return Operation(*std::move(state));
 }
 
-// ---- calls -----------------------------------------------------------------------------------------------------------
+// ---- calls
+// -----------------------------------------------------------------------------------------------------------
 
 Answer Engine::run(const Operation& operation, const Request& request, const Handler& handler) const {
     return Call::run(core_->services(), operation.state(), request, handler);
 }
 
-void Engine::run_async(const Operation& operation, Request request, Handler handler, Executor& executor, std::function<void(Answer)> done) const {
+void Engine::run_async(const Operation& operation, Request request, Handler handler, Executor& executor,
+                       std::function<void(Answer)> done) const {
     run_async(operation, std::move(request), std::move(handler), executor, AsyncOptions{}, std::move(done));
 }
 
-void Engine::run_async(const Operation& operation, Request request, Handler handler, Executor& executor, AsyncOptions options,
-                       std::function<void(Answer)> done) const {
+void Engine::run_async(const Operation& operation, Request request, Handler handler, Executor& executor,
+                       AsyncOptions options, std::function<void(Answer)> done) const {
     CallOptions call;
     call.executor = &executor;
     call.answers = options.answers;
@@ -74,13 +78,15 @@ void Engine::run_async(const Operation& operation, Request request, Handler hand
     Call::start(core_->services(), operation.state(), std::move(request), std::move(handler), std::move(call));
 }
 
-Result<std::string> Engine::create_token(const Operation& operation, std::string_view principal, std::string_view tenant) const {
+Result<std::string> Engine::create_token(const Operation& operation, std::string_view principal,
+                                         std::string_view tenant) const {
     if (!core_->tokens())
         return Error(ErrorKind::misconfigured, "no token keys are set", {}, "token.keys.<id>.secret or secret-file");
     return core_->tokens()->create(operation.name(), principal, tenant);
 }
 
-// ---- upkeep and life -------------------------------------------------------------------------------------------------
+// ---- upkeep and life
+// -------------------------------------------------------------------------------------------------
 
 std::chrono::milliseconds Engine::tick() const {
     using std::chrono::milliseconds;
@@ -97,6 +103,8 @@ Result<std::size_t> Engine::clean_now() const { return core_->caretaker().clean_
 bool Engine::drain(std::chrono::milliseconds timeout) const { return core_->drain(timeout); }
 std::string Engine::metrics() const { return core_->services()->watch->metrics.text(); }
 std::vector<std::string> Engine::warnings() const { return core_->warnings(); }
-std::string Engine::setting(std::string_view path) const { return config::setting_text(core_->services()->settings, path); }
+std::string Engine::setting(std::string_view path) const {
+    return config::setting_text(core_->services()->settings, path);
+}
 
 }  // namespace nebis

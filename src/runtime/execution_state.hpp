@@ -15,9 +15,11 @@
 
 namespace nebis::runtime {
 
-/// What an `Execution` points at. Written by the call that runs the attempt and by the renewer, read by handlers on any thread.
+/// What an `Execution` points at. Written by the call that runs the attempt and by the renewer, read by handlers on any
+/// thread.
 ///
-/// The loss of the lease is sticky: once `lose()` was called, or the monotonic end passed and somebody saw it, nothing brings it back.
+/// The loss of the lease is sticky: once `lose()` was called, or the monotonic end passed and somebody saw it, nothing
+/// brings it back.
 struct ExecutionState {
     using Clock = std::chrono::steady_clock;
 
@@ -26,10 +28,11 @@ struct ExecutionState {
     std::string request_id;
     std::shared_ptr<const std::string> operation;
     Owner owner;
-    std::atomic<std::uint64_t> version{0};   ///< set by the runner in `claim: inside`, once the record is inserted
+    std::atomic<std::uint64_t> version{0};  ///< set by the runner in `claim: inside`, once the record is inserted
     std::atomic<std::uint32_t> attempt{1};
 
-    /// Monotonic end of the lease, margin taken off. The greatest value means: no lease to lose (`claim: inside`, unprotected).
+    /// Monotonic end of the lease, margin taken off. The greatest value means: no lease to lose (`claim: inside`,
+    /// unprotected).
     std::atomic<Clock::rep> lease_end{std::numeric_limits<Clock::rep>::max()};
 
     std::uint32_t lease_slot = 0;  ///< the renewer's own

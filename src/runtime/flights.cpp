@@ -6,7 +6,8 @@
 
 namespace nebis::runtime {
 
-Flights::Entry Flights::enter(const std::shared_ptr<Call>& call, const TraceKey& key, const RequestHash& hash, bool patient) {
+Flights::Entry Flights::enter(const std::shared_ptr<Call>& call, const TraceKey& key, const RequestHash& hash,
+                              bool patient) {
     Shard& shard = shard_of(key);
     const std::lock_guard lock(shard.mutex);
     const auto [place, inserted] = shard.flights.try_emplace(key);
@@ -60,7 +61,8 @@ bool Flights::go(const TraceKey& key, const Call* joiner) {
     const auto place = shard.flights.find(key);
     if (place == shard.flights.end()) return false;
     auto& joiners = place->second.joiners;
-    const auto found = std::find_if(joiners.begin(), joiners.end(), [&](const Joiner& one) { return one.call.get() == joiner; });
+    const auto found =
+        std::find_if(joiners.begin(), joiners.end(), [&](const Joiner& one) { return one.call.get() == joiner; });
     if (found == joiners.end()) return false;
     dropped = std::move(found->call);
     joiners.erase(found);

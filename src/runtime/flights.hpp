@@ -17,8 +17,9 @@ namespace nebis::runtime {
 
 class Call;
 
-/// Which keys are being worked on in this process. The first request of a key leads; equal ones (same trace id, same request hash) join it
-/// and cost no I/O. A request with another hash is none of its business: the store's word decides. **Threads**: safe.
+/// Which keys are being worked on in this process. The first request of a key leads; equal ones (same trace id, same
+/// request hash) join it and cost no I/O. A request with another hash is none of its business: the store's word
+/// decides. **Threads**: safe.
 class Flights {
 public:
     explicit Flights(std::size_t max_waiting) : max_waiting_(max_waiting) {}

@@ -13,7 +13,8 @@ namespace nebis::runtime {
 
 static_assert(sizeof(std::atomic<std::uint32_t>) == sizeof(std::uint32_t));
 
-void futex_wait(const std::atomic<std::uint32_t>& word, std::uint32_t value, std::chrono::steady_clock::time_point deadline) noexcept {
+void futex_wait(const std::atomic<std::uint32_t>& word, std::uint32_t value,
+                std::chrono::steady_clock::time_point deadline) noexcept {
     using namespace std::chrono;
     const auto since_boot = std::max(deadline.time_since_epoch(), steady_clock::duration::zero());  // CLOCK_MONOTONIC
     const auto whole = duration_cast<seconds>(since_boot);

@@ -120,19 +120,24 @@ Result<Outcome> GateLine::directly(observe::StoreOp op, const Request& request, 
     Result<Outcome> out = unset();
     call(**session, std::span<const Request>(&request, 1), std::span<Result<Outcome>>(&out, 1), deadline);
     const bool bad = !out && ill(out.error());
-    if (bad) watch_.called(op, 1, {}, &out.error());
-    else sessions_.give_back(*std::move(session));
+    if (bad)
+        watch_.called(op, 1, {}, &out.error());
+    else
+        sessions_.give_back(*std::move(session));
     return out;
 }
 
 Result<EnterOutcome> GateLine::enter(const EnterRequest& request, Deadline deadline) {
-    return directly<EnterOutcome>(observe::StoreOp::enter, request, deadline, [](auto& s, auto in, auto out, Deadline d) { s.enter(in, out, d); });
+    return directly<EnterOutcome>(observe::StoreOp::enter, request, deadline,
+                                  [](auto& s, auto in, auto out, Deadline d) { s.enter(in, out, d); });
 }
 Result<bool> GateLine::leave(const LeaveRequest& request, Deadline deadline) {
-    return directly<bool>(observe::StoreOp::leave, request, deadline, [](auto& s, auto in, auto out, Deadline d) { s.leave(in, out, d); });
+    return directly<bool>(observe::StoreOp::leave, request, deadline,
+                          [](auto& s, auto in, auto out, Deadline d) { s.leave(in, out, d); });
 }
 Result<bool> GateLine::renew(const LockRenewRequest& request, Deadline deadline) {
-    return directly<bool>(observe::StoreOp::renew, request, deadline, [](auto& s, auto in, auto out, Deadline d) { s.renew(in, out, d); });
+    return directly<bool>(observe::StoreOp::renew, request, deadline,
+                          [](auto& s, auto in, auto out, Deadline d) { s.renew(in, out, d); });
 }
 
 std::optional<Error> GateLine::run(const std::shared_ptr<GateJob>& job) {
@@ -158,7 +163,8 @@ void GateLine::submit(const std::shared_ptr<GateJob>& job) {
     if (job->sink) std::exchange(job->sink, nullptr)->job_done(job, std::nullopt);
 }
 
-Result<void> GateLine::evict(std::string_view trace_id, const Owner* take, std::int64_t lease_millis, Deadline deadline) {
+Result<void> GateLine::evict(std::string_view trace_id, const Owner* take, std::int64_t lease_millis,
+                             Deadline deadline) {
     struct Kept {
         std::string trace_id;
         std::optional<Owner> owner;
@@ -193,20 +199,24 @@ void GateLine::carry(std::span<Job* const> batch) noexcept {
     std::size_t failed = 0;
     switch (batch.front()->kind()) {
         case GateJob::enters:
-            failed = carry_kind<EnterRequest, EnterOutcome>(batch, [&](auto in, auto out) { (*session)->enter(in, out, deadline); });
+            failed = carry_kind<EnterRequest, EnterOutcome>(
+                batch, [&](auto in, auto out) { (*session)->enter(in, out, deadline); });
             break;
         case GateJob::leaves:
             op = observe::StoreOp::leave;
-            failed = carry_kind<LeaveRequest, bool>(batch, [&](auto in, auto out) { (*session)->leave(in, out, deadline); });
+            failed =
+                carry_kind<LeaveRequest, bool>(batch, [&](auto in, auto out) { (*session)->leave(in, out, deadline); });
             break;
         case GateJob::renews:
             op = observe::StoreOp::renew;
-            failed = carry_kind<LockRenewRequest, bool>(batch, [&](auto in, auto out) { (*session)->renew(in, out, deadline); });
+            failed = carry_kind<LockRenewRequest, bool>(
+                batch, [&](auto in, auto out) { (*session)->renew(in, out, deadline); });
             break;
         default:
             op = observe::StoreOp::other;
             for (Job* job : batch)
-                if (!std::get<GateJob::Other>(static_cast<GateJob*>(job)->in)(session->get(), nullptr, job->deadline())) ++failed;
+                if (!std::get<GateJob::Other>(static_cast<GateJob*>(job)->in)(session->get(), nullptr, job->deadline()))
+                    ++failed;
             break;
     }
     const Error failure(ErrorKind::unavailable, "the lock service failed");

@@ -27,11 +27,13 @@ void Call::start_attempt(const Action& action) {
     in_attempt_ = true;
     services_->attempts.fetch_add(1, std::memory_order_relaxed);
     operation_->metrics.in_flight.add();
-    const bool leased = !action.unprotected && operation_->settings.mode != Mode::mark && !operation_->rules.claim_inside;
+    const bool leased =
+        !action.unprotected && operation_->settings.mode != Mode::mark && !operation_->rules.claim_inside;
     if (!action.unprotected) execution_.version.store(action.version, std::memory_order_release);
     if (leased) {
         const protocol::Millis end = machine_.lease_end();
-        execution_.lease_end.store(Clock::time_point(milliseconds(end)).time_since_epoch().count(), std::memory_order_release);
+        execution_.lease_end.store(Clock::time_point(milliseconds(end)).time_since_epoch().count(),
+                                   std::memory_order_release);
         lease_ = services_->renewer.add(end - operation_->rules.lease + operation_->rules.margin, operation_->terms,
                                         std::shared_ptr<ExecutionState>(shared_from_this(), &execution_),
                                         operation_->store.get(), operation_->gate.get());
@@ -45,18 +47,21 @@ void Call::end_attempt() {
     if (!in_attempt_) return;
     in_attempt_ = false;
     if (lease_) services_->renewer.remove(*std::exchange(lease_, std::nullopt));
-    execution_.lease_end.store(0, std::memory_order_release);  // an Execution that outlives its call says that the lease is lost
+    execution_.lease_end.store(
+        0, std::memory_order_release);  // an Execution that outlives its call says that the lease is lost
     services_->attempts.fetch_sub(1, std::memory_order_relaxed);
     operation_->metrics.in_flight.sub();
 }
 
-// ---- plain handlers --------------------------------------------------------------------------------------------------
+// ---- plain handlers
+// --------------------------------------------------------------------------------------------------
 
 std::optional<protocol::Event> Call::run_handler(const Action& action) {
     start_attempt(action);
     const bool later = static_cast<bool>(handler_->later());
     return elsewhere(Event::Kind::handled, [this, later]() -> Next {
-        if (!blocking() && came_too_late(execution_)) return not_started(Event::Kind::handled, "the lease ended before the executor came to it");
+        if (!blocking() && came_too_late(execution_))
+            return not_started(Event::Kind::handled, "the lease ended before the executor came to it");
         return later ? run_later() : Next(call_handler());
     });
 }
@@ -100,7 +105,8 @@ std::optional<protocol::Event> Call::run_later() {
     }
     state.reset();
     if (!blocks) return std::nullopt;
-    while (signal_.load(std::memory_order_acquire) == ticket) futex_wait(signal_, ticket, Clock::now() + std::chrono::hours(1));
+    while (signal_.load(std::memory_order_acquire) == ticket)
+        futex_wait(signal_, ticket, Clock::now() + std::chrono::hours(1));
     return handler_ended(std::move(later_response_), std::move(later_failure_));
 }
 
@@ -167,7 +173,8 @@ std::string Call::redacted(const Request& request) const {
 
 const Response* Call::kept_response() const { return too_large_ ? &tombstone_ : &response_; }
 
-// ---- atomic ----------------------------------------------------------------------------------------------------------
+// ---- atomic
+// ----------------------------------------------------------------------------------------------------------
 
 std::optional<protocol::Event> Call::run_atomic(const Action& action) {
     start_attempt(action);
@@ -227,7 +234,8 @@ protocol::Event Call::atomic_ended(AtomicReport report) {
             event.version = execution_.version.load(std::memory_order_acquire);
             response_ = std::move(report.response);
             failure_ = std::move(report.failure);
-            if (report.status == RecordStatus::rejected && !failure_)  // a runner may tell the refusal as a response alone
+            if (report.status == RecordStatus::rejected &&
+                !failure_)  // a runner may tell the refusal as a response alone
                 failure_ = std::make_exception_ptr(Rejected(response_.body, response_.status));
             recorded_ = report.status;
             note_size();
@@ -237,7 +245,8 @@ protocol::Event Call::atomic_ended(AtomicReport report) {
         case AtomicReport::Kind::rolled_back:
             if (report.failure) {
                 ending(std::move(report.failure), event);
-                if (event.result == RecordStatus::success) event.result = RecordStatus::fail;  // nothing was committed, whatever a classifier says
+                if (event.result == RecordStatus::success)
+                    event.result = RecordStatus::fail;  // nothing was committed, whatever a classifier says
                 note_size();
                 count_handler(event.result);
             } else {
@@ -288,7 +297,8 @@ protocol::Event Call::atomic_unprotected() {
     return event;
 }
 
-// ---- hooked, ask -----------------------------------------------------------------------------------------------------
+// ---- hooked, ask
+// -----------------------------------------------------------------------------------------------------
 
 /// `hooked`: the coordinator's id goes into the row before anything else, the response before the commit.
 std::optional<protocol::Event> Call::hook(const Action& action) {
@@ -302,10 +312,13 @@ std::optional<protocol::Event> Call::hook(const Action& action) {
                 auto transaction = hooks.before_transaction(execution());
                 if (transaction && transaction->empty())
                     trouble = Error(ErrorKind::rejected_input, "the coordinator gave an empty transaction id");
-                else if (transaction) transaction_ = *std::move(transaction);
-                else trouble = std::move(transaction).error();
+                else if (transaction)
+                    transaction_ = *std::move(transaction);
+                else
+                    trouble = std::move(transaction).error();
             } else {
-                auto done = kind == Action::Kind::hook_commit ? hooks.commit(transaction_) : hooks.rollback(transaction_);
+                auto done =
+                    kind == Action::Kind::hook_commit ? hooks.commit(transaction_) : hooks.rollback(transaction_);
                 if (!done) trouble = std::move(done).error();
             }
             event.now = millis_of(Clock::now());
@@ -328,9 +341,10 @@ std::optional<protocol::Event> Call::ask(const Action& action) {
         try {
             const config::OperationSettings& settings = operation_->settings;
             const Record record = record_ ? *record_ : Record{};
-            Resolution resolution = settings.outcome_resolver.object
-                                        ? settings.outcome_resolver.object->resolve(record, Deadline(milliseconds(until)))
-                                        : ask_coordinator(*settings.transaction_hooks.object, record);
+            Resolution resolution =
+                settings.outcome_resolver.object
+                    ? settings.outcome_resolver.object->resolve(record, Deadline(milliseconds(until)))
+                    : ask_coordinator(*settings.transaction_hooks.object, record);
             response_ = std::move(resolution.response);
             event.resolution = resolution.kind;
             note_size();

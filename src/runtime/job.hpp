@@ -17,15 +17,17 @@ class Job;
 /// Who is told when a job that nobody blocks for has ended.
 class JobSink {
 public:
-    /// `lost`: the job didn't end in time, its own result must not be looked at. Called once, by a worker or the timer thread.
+    /// `lost`: the job didn't end in time, its own result must not be looked at. Called once, by a worker or the timer
+    /// thread.
     virtual void job_done(const std::shared_ptr<Job>& job, std::optional<Error> lost) noexcept = 0;
 
 protected:
     ~JobSink() = default;
 };
 
-/// One request on its way through a BatchQueue. Shared between the one who asked and the one who carries, because a driver that is
-/// stuck may still use it long after the asker's deadline has passed; whatever its views point at is kept alive by `keeps`.
+/// One request on its way through a BatchQueue. Shared between the one who asked and the one who carries, because a
+/// driver that is stuck may still use it long after the asker's deadline has passed; whatever its views point at is
+/// kept alive by `keeps`.
 class Job {
 public:
     /// queued → carried → done; the asker's deadline turns queued into dropped and carried into lost.
@@ -57,9 +59,9 @@ public:
     bool wait();
     void wake() noexcept;
 
-    std::shared_ptr<JobSink> sink;   ///< null: somebody blocks in `wait`
-    bool changes = true;             ///< a lost reply leaves open whether it was applied
-    std::uint64_t order = 0;         ///< the queue's
+    std::shared_ptr<JobSink> sink;  ///< null: somebody blocks in `wait`
+    bool changes = true;            ///< a lost reply leaves open whether it was applied
+    std::uint64_t order = 0;        ///< the queue's
 
 private:
     bool exchange_if(State from, State to) noexcept {

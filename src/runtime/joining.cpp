@@ -8,8 +8,8 @@
 
 namespace nebis::runtime {
 
-/// The answers a joiner shares: every recorded outcome, a FAIL too, so that no herd runs again; and what the store said about the key.
-/// Only a leader that never started, was fenced off or was left by its caller makes it begin again.
+/// The answers a joiner shares: every recorded outcome, a FAIL too, so that no herd runs again; and what the store said
+/// about the key. Only a leader that never started, was fenced off or was left by its caller makes it begin again.
 Call::SharedKind Call::shared_kind(const Answer& answer, protocol::Verdict verdict) const {
     using Verdict = protocol::Verdict;
     const bool held = operation_->rules.on_unknown == OnUnknown::hold && operation_->settings.mode != Mode::atomic;
@@ -20,7 +20,8 @@ Call::SharedKind Call::shared_kind(const Answer& answer, protocol::Verdict verdi
         case Verdict::in_progress: return SharedKind::retry_if_time_left;
         case Verdict::fenced_off:
         case Verdict::abandoned: return SharedKind::again;
-        case Verdict::unavailable: return handler_ran_ || answer.fencing_token == 0 ? SharedKind::answer : SharedKind::again;
+        case Verdict::unavailable:
+            return handler_ran_ || answer.fencing_token == 0 ? SharedKind::answer : SharedKind::again;
         case Verdict::unknown: return held ? SharedKind::answer : SharedKind::again;
         default: return SharedKind::answer;
     }
@@ -29,7 +30,8 @@ Call::SharedKind Call::shared_kind(const Answer& answer, protocol::Verdict verdi
 /// False: this call is a joiner, and is answered by its leader or has been answered already.
 bool Call::join_or_lead() {
     leads_ = false;
-    if (operation_->settings.mode == Mode::mark) return true;  // the first decides, the others are refused: nothing to share
+    if (operation_->settings.mode == Mode::mark)
+        return true;  // the first decides, the others are refused: nothing to share
     const bool waits = operation_->rules.wait_for_answer || options_.patient;
     for (;;) {
         const std::uint32_t ticket = open_wait();
@@ -53,7 +55,8 @@ bool Call::join_or_lead() {
         if (options_.executor) {
             const std::lock_guard lock(wait_mutex_);
             if (signal_.load(std::memory_order_acquire) == ticket)
-                timer_ = services_->timers.at(joiner_deadline(), [self = shared_from_this()] { self->leader_timed_out(); });
+                timer_ =
+                    services_->timers.at(joiner_deadline(), [self = shared_from_this()] { self->leader_timed_out(); });
             return false;
         }
         if (!wait_for_leader(ticket)) return false;

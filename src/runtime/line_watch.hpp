@@ -13,7 +13,8 @@
 
 namespace nebis::runtime {
 
-/// What the engine tells the outside about itself. Shared with worker threads, which may outlive the engine when a driver is stuck.
+/// What the engine tells the outside about itself. Shared with worker threads, which may outlive the engine when a
+/// driver is stuck.
 struct Watch {
     observe::Metrics metrics;
     std::unique_ptr<observe::Log> log = observe::make_silent_log();
@@ -30,13 +31,15 @@ public:
     observe::StoreMetrics& metrics() const noexcept { return metrics_; }
     observe::Log& log() const noexcept { return *watch_->log; }
 
-    void called(observe::StoreOp op, std::size_t rows, std::chrono::steady_clock::duration duration, const Error* worst) noexcept {
+    void called(observe::StoreOp op, std::size_t rows, std::chrono::steady_clock::duration duration,
+                const Error* worst) noexcept {
         metrics_.ops[op][result_of(worst)].observe(duration);
         metrics_.batched[op].add(rows);
     }
     void away(const Error* why) noexcept {
         metrics_.breaker.set(std::int64_t(observe::BreakerState::open));
-        observe::Event event{.level = observe::Level::error, .message = "store or lock service is away", .store = name_};
+        observe::Event event{
+            .level = observe::Level::error, .message = "store or lock service is away", .store = name_};
         if (why) event.error_kind = to_string(why->kind()), event.detail = why->detail(), event.hint = why->hint();
         watch_->log->write(event);
     }
@@ -49,7 +52,8 @@ private:
     static observe::StoreResult result_of(const Error* worst) noexcept {
         if (!worst) return observe::StoreResult::ok;
         if (worst->kind() == ErrorKind::unavailable) return observe::StoreResult::unavailable;
-        return worst->kind() == ErrorKind::maybe_applied ? observe::StoreResult::maybe_applied : observe::StoreResult::failed;
+        return worst->kind() == ErrorKind::maybe_applied ? observe::StoreResult::maybe_applied
+                                                         : observe::StoreResult::failed;
     }
 
     std::shared_ptr<Watch> watch_;

@@ -8,7 +8,8 @@ namespace nebis::runtime {
 std::size_t LocalCache::bytes_of(const CachedResult& result) noexcept {
     constexpr std::size_t tables = sizeof(Kept) + sizeof(TraceKey) + sizeof(Age) + 32;
     std::size_t bytes = sizeof(CachedResult) + tables + result.trace_id.size() + result.response.body.size();
-    for (const Header& header : result.response.headers) bytes += sizeof(Header) + header.name.size() + header.value.size();
+    for (const Header& header : result.response.headers)
+        bytes += sizeof(Header) + header.name.size() + header.value.size();
     return bytes;
 }
 

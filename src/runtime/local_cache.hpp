@@ -16,8 +16,9 @@
 
 namespace nebis::runtime {
 
-/// Finished results of this process, for `local-cache-millis`: a duplicate is answered without any I/O. Bounded by bytes; the oldest go
-/// first, which with one lifetime for all is the order of expiry too. A purge in another process takes effect when they expire.
+/// Finished results of this process, for `local-cache-millis`: a duplicate is answered without any I/O. Bounded by
+/// bytes; the oldest go first, which with one lifetime for all is the order of expiry too. A purge in another process
+/// takes effect when they expire.
 /// **Threads**: safe.
 class LocalCache {
 public:

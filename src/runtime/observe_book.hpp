@@ -14,8 +14,8 @@
 
 namespace nebis::runtime {
 
-/// Observe mode (S50): what this process would have written, kept in memory alone, so that it can count what it would have refused or
-/// replayed without touching the store. Bounded; the oldest go first. **Threads**: safe.
+/// Observe mode (S50): what this process would have written, kept in memory alone, so that it can count what it would
+/// have refused or replayed without touching the store. Bounded; the oldest go first. **Threads**: safe.
 class ObserveBook {
 public:
     using Clock = std::chrono::steady_clock;

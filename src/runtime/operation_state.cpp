@@ -10,7 +10,9 @@ namespace {
 constexpr protocol::Millis longest_margin = 500;
 
 /// The process counts a lease as over this much before the store does: a tenth of it, half a second at most.
-protocol::Millis margin_of(protocol::Millis lease) { return std::max<protocol::Millis>(1, std::min(longest_margin, lease / 10)); }
+protocol::Millis margin_of(protocol::Millis lease) {
+    return std::max<protocol::Millis>(1, std::min(longest_margin, lease / 10));
+}
 
 protocol::Rules rules_of(const config::OperationSettings& settings, bool gate) {
     protocol::Rules rules;
@@ -57,7 +59,8 @@ std::string header_of(const KeyRule& key) {
 }  // namespace
 
 OperationState::OperationState(config::OperationSettings with, identify::Identifier who, std::shared_ptr<StoreLine> to,
-                               std::shared_ptr<ChangeWatch> seen, std::shared_ptr<GateLine> through, observe::OperationMetrics& counted)
+                               std::shared_ptr<ChangeWatch> seen, std::shared_ptr<GateLine> through,
+                               observe::OperationMetrics& counted)
     : settings(std::move(with)),
       name(std::make_shared<const std::string>(settings.operation)),
       identifier(std::move(who)),

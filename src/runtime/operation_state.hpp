@@ -22,7 +22,8 @@ namespace nebis::runtime {
 class OperationState {
 public:
     OperationState(config::OperationSettings with, identify::Identifier who, std::shared_ptr<StoreLine> to,
-                   std::shared_ptr<ChangeWatch> changes, std::shared_ptr<GateLine> through, observe::OperationMetrics& counted);
+                   std::shared_ptr<ChangeWatch> changes, std::shared_ptr<GateLine> through,
+                   observe::OperationMetrics& counted);
 
     const config::OperationSettings settings;
     const std::shared_ptr<const std::string> name;

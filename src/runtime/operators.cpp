@@ -5,7 +5,8 @@
 
 #include <utility>
 
-/// What operators do to a record: look, settle, purge. Every change of theirs is an audit line in the log, with its reason.
+/// What operators do to a record: look, settle, purge. Every change of theirs is an audit line in the log, with its
+/// reason.
 namespace nebis {
 namespace {
 
@@ -24,7 +25,9 @@ struct Target {
 Result<Target> target_of(const Operation& operation, const Request& request) {
     auto identity = operation.state()->identifier.identify(request);
     if (!identity) return std::move(identity).error();
-    if (!identity->keyed) return Error(ErrorKind::rejected_input, "the request has no key, so there is no record").with_code("key-missing");
+    if (!identity->keyed)
+        return Error(ErrorKind::rejected_input, "the request has no key, so there is no record")
+            .with_code("key-missing");
     return Target{*operation.state(), std::move(identity->trace_id), std::chrono::steady_clock::now() + operator_wait};
 }
 
@@ -53,7 +56,8 @@ void audit(Core& core, const Target& target, const char* what, const Record& rec
 Result<void> evict(Core& core, const Target& target, const Owner* take) {
     core.services()->cache.drop(std::string_view(target.trace_id));
     if (!target.operation.gate) return {};
-    return target.operation.gate->evict(target.trace_id, take, target.operation.settings.lease.count(), target.deadline);
+    return target.operation.gate->evict(target.trace_id, take, target.operation.settings.lease.count(),
+                                        target.deadline);
 }
 
 }  // namespace
@@ -64,13 +68,15 @@ Result<std::optional<Record>> Engine::inspect(const Operation& operation, const 
     return look(*target);
 }
 
-Result<bool> Engine::settle(const Operation& operation, const Request& request, const Resolution& resolution, std::string_view reason) const {
+Result<bool> Engine::settle(const Operation& operation, const Request& request, const Resolution& resolution,
+                            std::string_view reason) const {
     if (reason.empty()) return Error(ErrorKind::rejected_input, "a settlement needs a reason that can be kept");
     auto target = target_of(operation, request);
     if (!target) return std::move(target).error();
     auto seen = look(*target);
     if (!seen) return std::move(seen).error();
-    if (!*seen || (*seen)->status != RecordStatus::unknown || resolution.kind == Resolution::Kind::dont_know) return false;
+    if (!*seen || (*seen)->status != RecordStatus::unknown || resolution.kind == Resolution::Kind::dont_know)
+        return false;
 
     struct Kept {
         Record record;
@@ -113,18 +119,19 @@ Result<bool> Engine::purge(const Operation& operation, const Request& request, s
     bool removed = false;
     if (*seen) {  // B
         auto kept = std::make_shared<std::pair<Record, Result<bool>>>(**seen, false);
-        auto lost = target->operation.store->with_session(target->deadline, [kept](StoreSession& session, Deadline deadline) {
-            kept->second = session.purge(kept->first.trace_id, kept->first.version, deadline);
-            return kept->second.has_value() || kept->second.error().kind() == ErrorKind::rejected_input;
-        });
+        auto lost =
+            target->operation.store->with_session(target->deadline, [kept](StoreSession& session, Deadline deadline) {
+                kept->second = session.purge(kept->first.trace_id, kept->first.version, deadline);
+                return kept->second.has_value() || kept->second.error().kind() == ErrorKind::rejected_input;
+            });
         if (lost) return *std::move(lost);
         if (!kept->second) return kept->second.error();
         removed = *kept->second;
         audit(*core_, *target, "an operator purged a record", **seen, reason);
     }
     if (auto dropped = evict(*core_, *target, nullptr); !dropped)  // C
-        return Error(ErrorKind::unavailable, "the record is gone, but the lock service still holds its lock", dropped.error().detail(),
-                     "purge it again, or wait for one lease");
+        return Error(ErrorKind::unavailable, "the record is gone, but the lock service still holds its lock",
+                     dropped.error().detail(), "purge it again, or wait for one lease");
     return removed;
 }
 

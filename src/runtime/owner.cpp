@@ -19,7 +19,8 @@ namespace {
 std::atomic<unsigned> generation{1};
 
 void watch_forks() {
-    static const int once = pthread_atfork(nullptr, nullptr, [] { generation.fetch_add(1, std::memory_order_relaxed); });
+    static const int once =
+        pthread_atfork(nullptr, nullptr, [] { generation.fetch_add(1, std::memory_order_relaxed); });
     if (once != 0) std::abort();
 }
 

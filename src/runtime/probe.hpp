@@ -7,9 +7,9 @@
 
 namespace nebis::runtime {
 
-/// Named points of a request's life, for the torture loop and for tests that must stop a process exactly there: `after-begin`,
-/// `before-finish`, `finish-sent`, `after-finish`, `in-recovery`, `in-cleanup`. One relaxed load while nobody listens.
-/// Set before the first engine is opened; an empty function ends it.
+/// Named points of a request's life, for the torture loop and for tests that must stop a process exactly there:
+/// `after-begin`, `before-finish`, `finish-sent`, `after-finish`, `in-recovery`, `in-cleanup`. One relaxed load while
+/// nobody listens. Set before the first engine is opened; an empty function ends it.
 void set_probe(std::function<void(std::string_view point)> probe);
 
 namespace detail {

@@ -7,8 +7,9 @@
 
 namespace nebis::runtime {
 
-/// For `std::allocate_shared` of one large object per request: each thread keeps the block it gave back last, and takes it for the next.
-/// Blocks beyond a kilobyte are too large for malloc's own per-thread cache; the way through its bins costs more than the rest of making one.
+/// For `std::allocate_shared` of one large object per request: each thread keeps the block it gave back last, and takes
+/// it for the next. Blocks beyond a kilobyte are too large for malloc's own per-thread cache; the way through its bins
+/// costs more than the rest of making one.
 template <class T>
 struct Recycled {
     using value_type = T;

@@ -13,8 +13,8 @@ namespace {
 using protocol::LeaseBook;
 using std::chrono::milliseconds;
 
-/// A renewal that isn't answered within a third of its lease, or by then, counts as failed and is tried again; the store may still apply
-/// it, which harms nobody.
+/// A renewal that isn't answered within a third of its lease, or by then, counts as failed and is tried again; the
+/// store may still apply it, which harms nobody.
 constexpr std::int64_t longest_reply_wait = 1'000;
 constexpr std::int64_t shortest_reply_wait = 50;
 /// After an error: soon enough to matter, not so soon that it floods a sick store.
@@ -43,14 +43,16 @@ struct Renewer::Round : JobSink, std::enable_shared_from_this<Renewer::Round> {
         const auto at = std::find(jobs.begin(), jobs.end(), job);
         if (at == jobs.end()) return;
         Row& row = rows[static_cast<std::size_t>(at - jobs.begin())];
-        if (lost) row.outcome.emplace(*std::move(lost));
-        else row.outcome.emplace(std::get<Result<RenewOutcome>>(static_cast<StoreJob&>(*job).out));
+        if (lost)
+            row.outcome.emplace(*std::move(lost));
+        else
+            row.outcome.emplace(std::get<Result<RenewOutcome>>(static_cast<StoreJob&>(*job).out));
         if (--open == 0) done.notify_all();
     }
 };
 
-Renewer::Slot Renewer::add(std::int64_t sent, const LeaseBook::Terms& terms, std::shared_ptr<ExecutionState> execution, StoreLine* store,
-                           GateLine* gate) {
+Renewer::Slot Renewer::add(std::int64_t sent, const LeaseBook::Terms& terms, std::shared_ptr<ExecutionState> execution,
+                           StoreLine* store, GateLine* gate) {
     const std::lock_guard lock(mutex_);
     const Slot slot = book_.add(sent, terms, execution.get());
     if (slot >= leases_.size()) leases_.resize(slot + 1);
@@ -59,8 +61,10 @@ Renewer::Slot Renewer::add(std::int64_t sent, const LeaseBook::Terms& terms, std
     if (!background_ || stopping_) return slot;
     const std::int64_t due = sent + std::max<std::int64_t>(1, std::min(terms.interval, terms.lease / 3));
     added_due_ = std::min(added_due_, due);
-    if (!thread_.joinable()) thread_ = std::thread([this] { loop(); });
-    else if (due < wakes_at_) changed_.notify_one();
+    if (!thread_.joinable())
+        thread_ = std::thread([this] { loop(); });
+    else if (due < wakes_at_)
+        changed_.notify_one();
     return slot;
 }
 
@@ -123,8 +127,10 @@ Renewer::Clock::time_point Renewer::tick() {
             row.store->submit(std::static_pointer_cast<StoreJob>(round->jobs[i]));
             if (!row.gate) continue;
             const LockRenewRequest request{row.execution->trace_id, row.execution->owner, row.asked};
-            if (row.gate->direct()) (void)row.gate->renew(request, started + reply_wait);
-            else row.gate->submit(std::make_shared<GateJob>(request, started + reply_wait, row.execution));
+            if (row.gate->direct())
+                (void)row.gate->renew(request, started + reply_wait);
+            else
+                row.gate->submit(std::make_shared<GateJob>(request, started + reply_wait, row.execution));
         }
         std::vector<Round::Row> rows;
         {
@@ -155,15 +161,17 @@ Renewer::Clock::time_point Renewer::tick() {
                 if (kind == RenewOutcome::Kind::lost) {
                     book_.lost(row.slot);
                 } else {
-                    // A locked row is somebody alive, and only its owner's own transaction locks it: it counts as renewed.
+                    // A locked row is somebody alive, and only its owner's own transaction locks it: it counts as
+                    // renewed.
                     const std::int64_t end = book_.renewed(row.slot, now, row.asked);
                     row.execution->prolong(Clock::time_point(milliseconds(end)));
                 }
             }
             if (kind == RenewOutcome::Kind::lost) row.execution->lose();
-            metrics_.renewals[kind == RenewOutcome::Kind::lost      ? observe::Renewal::lost
-                              : kind == RenewOutcome::Kind::renewed ? observe::Renewal::renewed
-                                                                    : observe::Renewal::locked]
+            metrics_
+                .renewals[kind == RenewOutcome::Kind::lost      ? observe::Renewal::lost
+                          : kind == RenewOutcome::Kind::renewed ? observe::Renewal::renewed
+                                                                : observe::Renewal::locked]
                 .add();
         }
         ended(millis_of(Clock::now()));
@@ -187,8 +195,11 @@ void Renewer::loop() {
         lock.lock();
         if (stopping_) return;
         wakes_at_ = std::min(next == Clock::time_point::max() ? LeaseBook::none : millis_of(next), added_due_);
-        if (wakes_at_ == LeaseBook::none) changed_.wait(lock);
-        else changed_.wait_until(lock, std::max(Clock::time_point(milliseconds(wakes_at_)), Clock::now() + milliseconds(1)));
+        if (wakes_at_ == LeaseBook::none)
+            changed_.wait(lock);
+        else
+            changed_.wait_until(lock,
+                                std::max(Clock::time_point(milliseconds(wakes_at_)), Clock::now() + milliseconds(1)));
     }
 }
 

@@ -18,8 +18,9 @@
 
 namespace nebis::runtime {
 
-/// Keeps the leases of all running attempts of this process alive: whatever is due goes out in one batch per store, and to the gate.
-/// A lease that can't be renewed fires its attempt's stop token. Which and when: protocol::LeaseBook. **Threads**: safe.
+/// Keeps the leases of all running attempts of this process alive: whatever is due goes out in one batch per store, and
+/// to the gate. A lease that can't be renewed fires its attempt's stop token. Which and when: protocol::LeaseBook.
+/// **Threads**: safe.
 class Renewer {
 public:
     using Clock = std::chrono::steady_clock;
@@ -30,7 +31,8 @@ public:
     ~Renewer() { stop(); }
 
     /// `execution` keeps alive what `store` and `gate` (null: none) belong to.
-    Slot add(std::int64_t sent, const protocol::LeaseBook::Terms& terms, std::shared_ptr<ExecutionState> execution, StoreLine* store, GateLine* gate);
+    Slot add(std::int64_t sent, const protocol::LeaseBook::Terms& terms, std::shared_ptr<ExecutionState> execution,
+             StoreLine* store, GateLine* gate);
     void remove(Slot slot);
 
     /// Renews what is due, waiting for the answers a bounded time. Returns when it wants to be called again.

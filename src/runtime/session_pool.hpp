@@ -12,8 +12,8 @@
 
 namespace nebis::runtime {
 
-/// Open sessions of one store or gate, last in first out, so that the warm one is used. How many are in use at once is the
-/// queue's business. **Threads**: safe.
+/// Open sessions of one store or gate, last in first out, so that the warm one is used. How many are in use at once is
+/// the queue's business. **Threads**: safe.
 template <class Part, class Session>
 class SessionPool {
 public:
@@ -23,7 +23,8 @@ public:
     SessionPool& operator=(const SessionPool&) = delete;
 
     Result<std::unique_ptr<Session>> take(Deadline deadline) {
-        if (Session* const warm = warm_.exchange(nullptr, std::memory_order_acquire)) return std::unique_ptr<Session>(warm);
+        if (Session* const warm = warm_.exchange(nullptr, std::memory_order_acquire))
+            return std::unique_ptr<Session>(warm);
         {
             const std::lock_guard lock(mutex_);
             if (!idle_.empty()) {

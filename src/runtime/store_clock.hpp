@@ -14,9 +14,9 @@ inline std::int64_t millis_of(std::chrono::steady_clock::time_point time) noexce
     return std::chrono::duration_cast<std::chrono::milliseconds>(time.time_since_epoch()).count();
 }
 
-/// How far the store's clock is ahead of our monotonic one, from the last reply that told its time. A reply received at r that says n
-/// proves that the store's clock at r is at least n; so what we compute is never later than the truth, and a begin's not-after errs on
-/// the safe side. **Threads**: safe.
+/// How far the store's clock is ahead of our monotonic one, from the last reply that told its time. A reply received at
+/// r that says n proves that the store's clock at r is at least n; so what we compute is never later than the truth,
+/// and a begin's not-after errs on the safe side. **Threads**: safe.
 class StoreClock {
 public:
     void heard(StoreMillis store_now, std::chrono::steady_clock::time_point received) noexcept {

@@ -81,7 +81,8 @@ private:
     const std::weak_ptr<StoreLine> line_;
 };
 
-std::shared_ptr<StoreLine> StoreLine::make(std::shared_ptr<Store> store, Options options, Timers& timers, LineWatch watch) {
+std::shared_ptr<StoreLine> StoreLine::make(std::shared_ptr<Store> store, Options options, Timers& timers,
+                                           LineWatch watch) {
     std::shared_ptr<StoreLine> line(new StoreLine(std::move(store), std::move(options), std::move(watch)));
     if (line->direct()) return line;
     BatchQueue::Options queue;
@@ -89,9 +90,17 @@ std::shared_ptr<StoreLine> StoreLine::make(std::shared_ptr<Store> store, Options
     queue.slots = static_cast<unsigned>(line->traits_.max_sessions);
     queue.batch_max = line->traits_.batch_max;
     queue.queue_max = line->options_.queue_max;
-    // Begin and finish in one transaction deadlock between two nodes; only a store with one writer may mix them, and saves a commit.
-    queue.group = {0, line->traits_.one_commit_for_begin_and_finish ? static_cast<unsigned char>(0) : static_cast<unsigned char>(2),
-                   urgent_group, 3, 4, 5, 6, 7};
+    // Begin and finish in one transaction deadlock between two nodes; only a store with one writer may mix them, and
+    // saves a commit.
+    queue.group = {
+        0,
+        line->traits_.one_commit_for_begin_and_finish ? static_cast<unsigned char>(0) : static_cast<unsigned char>(2),
+        urgent_group,
+        3,
+        4,
+        5,
+        6,
+        7};
     queue.urgent = urgent_group;
     queue.arm = [&timers, weak = std::weak_ptr<StoreLine>(line)](Deadline when) {
         timers.at(when, [weak] {
@@ -123,7 +132,8 @@ void StoreLine::stop() {
     if (queue_) queue_->stop();
 }
 
-// ---- health ----------------------------------------------------------------------------------------------------------
+// ---- health
+// ----------------------------------------------------------------------------------------------------------
 
 std::optional<Error> StoreLine::admit() {
     if (breaker_.allow(Clock::now())) return std::nullopt;
@@ -137,8 +147,8 @@ void StoreLine::judge(bool ok, bool wrote, const Error* why) {
         if (breaker_.failed(Clock::now())) watch_.away(why);
         return;
     }
-    // Owners could not renew meanwhile: they get one lease before anybody counts them as dead. Only a write proves that they can again:
-    // a store may answer reads while it takes no writes.
+    // Owners could not renew meanwhile: they get one lease before anybody counts them as dead. Only a write proves that
+    // they can again: a store may answer reads while it takes no writes.
     if (wrote && troubled_.load(std::memory_order_acquire) && troubled_.exchange(false))
         calm_since_.store(Clock::now().time_since_epoch().count(), std::memory_order_release);
     if (breaker_.succeeded()) watch_.back();
@@ -150,10 +160,12 @@ bool StoreLine::in_grace(std::chrono::milliseconds lease, Clock::time_point now)
     return now < since + lease;
 }
 
-// ---- direct ----------------------------------------------------------------------------------------------------------
+// ---- direct
+// ----------------------------------------------------------------------------------------------------------
 
 template <class Outcome, class Request, class Call>
-Result<Outcome> StoreLine::directly(observe::StoreOp op, const Request& request, Deadline deadline, Clock::time_point now, Call call) {
+Result<Outcome> StoreLine::directly(observe::StoreOp op, const Request& request, Deadline deadline,
+                                    Clock::time_point now, Call call) {
     auto session = sessions_.take(deadline);
     if (!session) return session.error();
     Result<Outcome> out = unset<Outcome>();
@@ -161,26 +173,32 @@ Result<Outcome> StoreLine::directly(observe::StoreOp op, const Request& request,
     const bool bad = !out && ill(out.error());
     if (out) clock_.heard(out->now, now);
     watch_.called(op, 1, {}, out ? nullptr : &out.error());
-    if (bad || troubled_.load(std::memory_order_relaxed)) judge(!bad, op != observe::StoreOp::find, bad ? &out.error() : nullptr);
+    if (bad || troubled_.load(std::memory_order_relaxed))
+        judge(!bad, op != observe::StoreOp::find, bad ? &out.error() : nullptr);
     if (!bad) sessions_.give_back(*std::move(session));
     return out;
 }
 
 Result<BeginOutcome> StoreLine::begin(BeginRequest request, Deadline deadline, Clock::time_point now) {
     request.not_after = clock_.at(deadline);
-    return directly<BeginOutcome>(observe::StoreOp::begin, request, deadline, now, [](auto& s, auto in, auto out, Deadline d) { s.begin(in, out, d); });
+    return directly<BeginOutcome>(observe::StoreOp::begin, request, deadline, now,
+                                  [](auto& s, auto in, auto out, Deadline d) { s.begin(in, out, d); });
 }
 Result<FinishOutcome> StoreLine::finish(const FinishRequest& request, Deadline deadline, Clock::time_point now) {
-    return directly<FinishOutcome>(observe::StoreOp::finish, request, deadline, now, [](auto& s, auto in, auto out, Deadline d) { s.finish(in, out, d); });
+    return directly<FinishOutcome>(observe::StoreOp::finish, request, deadline, now,
+                                   [](auto& s, auto in, auto out, Deadline d) { s.finish(in, out, d); });
 }
 Result<RenewOutcome> StoreLine::renew(const RenewRequest& request, Deadline deadline, Clock::time_point now) {
-    return directly<RenewOutcome>(observe::StoreOp::renew, request, deadline, now, [](auto& s, auto in, auto out, Deadline d) { s.renew(in, out, d); });
+    return directly<RenewOutcome>(observe::StoreOp::renew, request, deadline, now,
+                                  [](auto& s, auto in, auto out, Deadline d) { s.renew(in, out, d); });
 }
 Result<FindOutcome> StoreLine::find(const FindRequest& request, Deadline deadline, Clock::time_point now) {
-    return directly<FindOutcome>(observe::StoreOp::find, request, deadline, now, [](auto& s, auto in, auto out, Deadline d) { s.find(in, out, d); });
+    return directly<FindOutcome>(observe::StoreOp::find, request, deadline, now,
+                                 [](auto& s, auto in, auto out, Deadline d) { s.find(in, out, d); });
 }
 
-// ---- through the queue -----------------------------------------------------------------------------------------------
+// ---- through the queue
+// -----------------------------------------------------------------------------------------------
 
 std::optional<Error> StoreLine::run(const std::shared_ptr<StoreJob>& job) {
     if (auto refused = admit()) return refused;
@@ -195,7 +213,8 @@ std::optional<Error> StoreLine::run(const std::shared_ptr<StoreJob>& job) {
 }
 
 void StoreLine::submit(const std::shared_ptr<StoreJob>& job) {
-    // Renewals come at their own slow pace and are the first that must get through: they pass an open breaker, and close it.
+    // Renewals come at their own slow pace and are the first that must get through: they pass an open breaker, and
+    // close it.
     if (auto refused = job->kind() == StoreJob::renews ? std::nullopt : admit()) {
         std::exchange(job->sink, nullptr)->job_done(job, std::move(refused));
         return;
@@ -236,7 +255,8 @@ void StoreLine::carry(std::span<Job* const> batch) noexcept {
         if (const auto now = with.now(deadline)) clock_.heard(*now, Clock::now());
 
     auto of_kind = [&](unsigned kind) {
-        const auto first = std::find_if(batch.begin(), batch.end(), [&](const Job* job) { return job->kind() == kind; });
+        const auto first =
+            std::find_if(batch.begin(), batch.end(), [&](const Job* job) { return job->kind() == kind; });
         const auto last = std::find_if(first, batch.end(), [&](const Job* job) { return job->kind() != kind; });
         return batch.subspan(static_cast<std::size_t>(first - batch.begin()), static_cast<std::size_t>(last - first));
     };

@@ -20,7 +20,8 @@ namespace nebis::runtime {
 class StoreJob final : public Job {
 public:
     enum Kind : unsigned { begins, finishes, renews, finds, others };
-    /// Work on a whole session: recovery, clean-up, operators. Gets no session but the error when there is none; returns whether the store is well.
+    /// Work on a whole session: recovery, clean-up, operators. Gets no session but the error when there is none;
+    /// returns whether the store is well.
     using Other = std::function<bool(StoreSession*, const Error*, Deadline)>;
 
     StoreJob(BeginRequest in, Deadline deadline, std::shared_ptr<const void> keeps)
@@ -39,11 +40,12 @@ public:
     void fail(const Error& error) override;
 
     std::variant<BeginRequest, FinishRequest, RenewRequest, FindRequest, Other> in;
-    std::variant<std::monostate, Result<BeginOutcome>, Result<FinishOutcome>, Result<RenewOutcome>, Result<FindOutcome>> out;  ///< set once it was carried
+    std::variant<std::monostate, Result<BeginOutcome>, Result<FinishOutcome>, Result<RenewOutcome>, Result<FindOutcome>>
+        out;  ///< set once it was carried
 };
 
-/// Everything between the calls and one store: queue, sessions, breaker, clock, and the grace after an outage. A store that answers from
-/// memory (`traits().in_process`) is called directly. **Threads**: safe.
+/// Everything between the calls and one store: queue, sessions, breaker, clock, and the grace after an outage. A store
+/// that answers from memory (`traits().in_process`) is called directly. **Threads**: safe.
 class StoreLine final : public std::enable_shared_from_this<StoreLine> {
 public:
     using Clock = std::chrono::steady_clock;
@@ -58,7 +60,8 @@ public:
         std::chrono::milliseconds session_wait{800};
     };
 
-    static std::shared_ptr<StoreLine> make(std::shared_ptr<Store> store, Options options, Timers& timers, LineWatch watch);
+    static std::shared_ptr<StoreLine> make(std::shared_ptr<Store> store, Options options, Timers& timers,
+                                           LineWatch watch);
     ~StoreLine();
 
     const std::shared_ptr<Store>& store() const noexcept { return store_; }
@@ -81,7 +84,8 @@ public:
     /// Work on a whole session; blocks. `work` fills what it captured. Returns why it didn't run.
     std::optional<Error> with_session(Deadline deadline, std::function<bool(StoreSession&, Deadline)> work);
 
-    /// After start-up and after an outage nothing is taken over or recovered for one lease: owners renew and finish first.
+    /// After start-up and after an outage nothing is taken over or recovered for one lease: owners renew and finish
+    /// first.
     bool in_grace(std::chrono::milliseconds lease, Clock::time_point now = Clock::now()) const noexcept;
     Breaker::State breaker_state() const { return breaker_.state(); }
     std::size_t depth() const { return queue_ ? queue_->depth() : 0; }
@@ -92,7 +96,8 @@ private:
 
     StoreLine(std::shared_ptr<Store> store, Options options, LineWatch watch);
     template <class Outcome, class Request, class Call>
-    Result<Outcome> directly(observe::StoreOp op, const Request& request, Deadline deadline, Clock::time_point now, Call call);
+    Result<Outcome> directly(observe::StoreOp op, const Request& request, Deadline deadline, Clock::time_point now,
+                             Call call);
     std::optional<Error> admit();
     void judge(bool ok, bool wrote, const Error* why);
     void carry(std::span<Job* const> batch) noexcept;
@@ -104,8 +109,8 @@ private:
     SessionPool<Store, StoreSession> sessions_;
     Breaker breaker_;
     StoreClock clock_;
-    std::atomic<Clock::rep> calm_since_;     ///< start, or the end of the last outage
-    std::atomic<bool> troubled_{false};      ///< a whole batch failed and nothing has succeeded since
+    std::atomic<Clock::rep> calm_since_;  ///< start, or the end of the last outage
+    std::atomic<bool> troubled_{false};   ///< a whole batch failed and nothing has succeeded since
     std::unique_ptr<BatchQueue> queue_;
 };
 

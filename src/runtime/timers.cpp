@@ -10,8 +10,10 @@ Timers::Id Timers::at(Clock::time_point when, Task task) {
     if (stopping_) return {};
     const Id id{when, ++number_};
     const auto place = tasks_.emplace(id, std::move(task)).first;
-    if (!thread_.joinable()) thread_ = std::thread([this] { loop(); });
-    else if (place == tasks_.begin()) changed_.notify_one();
+    if (!thread_.joinable())
+        thread_ = std::thread([this] { loop(); });
+    else if (place == tasks_.begin())
+        changed_.notify_one();
     return id;
 }
 
@@ -36,8 +38,10 @@ void Timers::stop() {
         changed_.notify_one();
     }
     if (!thread.joinable()) return;
-    if (thread.get_id() == std::this_thread::get_id()) thread.detach();
-    else thread.join();
+    if (thread.get_id() == std::this_thread::get_id())
+        thread.detach();
+    else
+        thread.join();
 }
 
 void Timers::loop() {

@@ -13,7 +13,8 @@
 
 namespace nebis::runtime {
 
-/// One thread that calls back later: ends of waits, deadlines of queues. Tasks must not block. The thread starts with the first task.
+/// One thread that calls back later: ends of waits, deadlines of queues. Tasks must not block. The thread starts with
+/// the first task.
 /// **Threads**: safe.
 class Timers {
 public:

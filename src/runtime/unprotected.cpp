@@ -3,8 +3,8 @@
 
 namespace nebis::runtime {
 
-/// What the machine is to a protected request, this is to one that runs without protection: switched off, without a key, or observed.
-/// It writes nothing anywhere.
+/// What the machine is to a protected request, this is to one that runs without protection: switched off, without a
+/// key, or observed. It writes nothing anywhere.
 protocol::Action Call::unprotected(const Event& event) {
     Action action;
     action.unprotected = true;
@@ -33,8 +33,9 @@ protocol::Action Call::unprotected(const Event& event) {
             return action;
         case Event::Kind::handled:
             if (observed && would_ == observe::Would::run)
-                operation_->observed.finish(execution_.trace_id, operation_->settings.mode == Mode::mark ? RecordStatus::marked : event.result,
-                                            Clock::now() + operation_->settings.retention);
+                operation_->observed.finish(
+                    execution_.trace_id, operation_->settings.mode == Mode::mark ? RecordStatus::marked : event.result,
+                    Clock::now() + operation_->settings.retention);
             action.kind = Action::Kind::answer;
             action.verdict = event.not_started ? protocol::Verdict::unavailable : protocol::Verdict::fresh;
             action.status = event.result;

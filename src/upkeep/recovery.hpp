@@ -9,8 +9,9 @@ namespace nebis::upkeep {
 
 using Millis = std::int64_t;
 
-/// Scheduled recovery (S20): a pass each interval, the first one interval after start-up; a pass that found as much as it may take is
-/// followed by another soon, so that a large backlog is worked off in small bites; after an error it waits longer, up to an interval.
+/// Scheduled recovery (S20): a pass each interval, the first one interval after start-up; a pass that found as much as
+/// it may take is followed by another soon, so that a large backlog is worked off in small bites; after an error it
+/// waits longer, up to an interval.
 class Recovery {
 public:
     struct Rules {

@@ -3,7 +3,8 @@
 
 #include <coroutine>
 
-/// Many requests of one key at the same moment: one run each, whatever the shape of the call and the state of the caches (C17).
+/// Many requests of one key at the same moment: one run each, whatever the shape of the call and the state of the
+/// caches (C17).
 namespace nebis {
 namespace {
 
@@ -45,7 +46,9 @@ struct Tally {
 
 class OneKey : public testing::TestWithParam<std::tuple<Where, Shape, OnDuplicate>> {
 protected:
-    std::shared_ptr<Store> store() { return std::get<0>(GetParam()) == Where::memory ? memory::store() : sqlite_store(folder_.file("race.db")); }
+    std::shared_ptr<Store> store() {
+        return std::get<0>(GetParam()) == Where::memory ? memory::store() : sqlite_store(folder_.file("race.db"));
+    }
     Folder folder_;
 };
 
@@ -105,12 +108,14 @@ TEST_P(OneKey, C17_runs_once_cold_and_warm) {
 
 std::string name_of(const testing::TestParamInfo<OneKey::ParamType>& info) {
     const auto [where, shape, on_duplicate] = info.param;
-    return std::string(where == Where::memory ? "memory" : "sqlite") + (shape == Shape::blocking ? "_blocking" : "_callback") +
+    return std::string(where == Where::memory ? "memory" : "sqlite") +
+           (shape == Shape::blocking ? "_blocking" : "_callback") +
            (on_duplicate == OnDuplicate::wait ? "_wait" : "_refuse");
 }
 
 INSTANTIATE_TEST_SUITE_P(Races, OneKey,
-                         testing::Combine(testing::Values(Where::memory, Where::sqlite), testing::Values(Shape::blocking, Shape::callback),
+                         testing::Combine(testing::Values(Where::memory, Where::sqlite),
+                                          testing::Values(Shape::blocking, Shape::callback),
                                           testing::Values(OnDuplicate::wait, OnDuplicate::refuse)),
                          name_of);
 
@@ -119,8 +124,9 @@ TEST(OneKeyCoroutine, C17_runs_once_in_the_coroutine_shape) {
         Folder folder;
         Engine engine = engine_on(where == Where::memory ? memory::store() : sqlite_store(folder.file("race.db")));
         std::atomic<int> runs{0};
-        auto pay = engine.idempotent({.operation = "pay", .key = "#order", .on_duplicate = OnDuplicate::wait, .wait = std::chrono::seconds(20)},
-                                     args("order"), [&runs](long order) { return std::to_string(order) + "/" + std::to_string(++runs); });
+        auto pay = engine.idempotent(
+            {.operation = "pay", .key = "#order", .on_duplicate = OnDuplicate::wait, .wait = std::chrono::seconds(20)},
+            args("order"), [&runs](long order) { return std::to_string(order) + "/" + std::to_string(++runs); });
         Pool pool(4);
         for (int round = 0; round < rounds; ++round) {
             runs = 0;

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "support.hpp"
 
+#include <sys/wait.h>
+
 #include <fstream>
 #include <map>
 #include <sstream>
-#include <sys/wait.h>
 
-/// Four processes of sixteen threads on one SQLite file, hot and cold keys, against a ledger of effects (I1, I2, I3, I5).
+/// Four processes of sixteen threads on one SQLite file, hot and cold keys, against a ledger of effects (I1, I2, I3,
+/// I5).
 namespace nebis {
 namespace {
 
@@ -25,9 +27,10 @@ TEST(Processes, I1_I2_I3_one_effect_for_each_key_and_every_answer_is_that_effect
         const pid_t child = fork();
         ASSERT_GE(child, 0);
         if (child == 0) {
-            const std::string db = folder.file("race.db"), ledger = folder.file("ledger"), answers = folder.file("answers");
-            execl(RACE_WORKER, RACE_WORKER, db.c_str(), ledger.c_str(), answers.c_str(), std::to_string(threads).c_str(),
-                  std::to_string(hot).c_str(), std::to_string(cold).c_str(), nullptr);
+            const std::string db = folder.file("race.db"), ledger = folder.file("ledger"),
+                              answers = folder.file("answers");
+            execl(RACE_WORKER, RACE_WORKER, db.c_str(), ledger.c_str(), answers.c_str(),
+                  std::to_string(threads).c_str(), std::to_string(hot).c_str(), std::to_string(cold).c_str(), nullptr);
             _exit(127);
         }
         children.push_back(child);

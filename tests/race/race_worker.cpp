@@ -3,21 +3,22 @@
 #include "nebis/nebis.hpp"
 #include "nebis/sqlite.hpp"
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <atomic>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
-#include <fcntl.h>
 #include <string>
 #include <thread>
-#include <unistd.h>
 #include <vector>
 
 /// race_worker <database> <ledger> <answers> <threads> <hot keys> <cold keys>
 ///
-/// Each thread asks for every hot key and for its share of cold ones. A handler's effect is a line in the ledger, written before it
-/// returns; every answer that has a value is a line in the answers file. Lines are single appends, so they are whole. Exit 0 when every
-/// request ended with a value.
+/// Each thread asks for every hot key and for its share of cold ones. A handler's effect is a line in the ledger,
+/// written before it returns; every answer that has a value is a line in the answers file. Lines are single appends, so
+/// they are whole. Exit 0 when every request ended with a value.
 namespace {
 
 void append(int file, const std::string& line) {
@@ -35,7 +36,8 @@ int main(int argc, char** argv) {
     if (ledger < 0 || answers < 0) return 2;
 
     Engine::Parts parts;
-    parts.store = sqlite::store(sqlite::Options{.path = argv[1], .busy_timeout = std::chrono::seconds(10), .create_schema = true});
+    parts.store = sqlite::store(
+        sqlite::Options{.path = argv[1], .busy_timeout = std::chrono::seconds(10), .create_schema = true});
     parts.gate = local::gate();
     parts.options.use_environment = false;
     parts.configuration = "nebis: {idempotent: {lock-expire-millis: 30000, budget-millis: 20000}}";
@@ -60,10 +62,11 @@ int main(int argc, char** argv) {
         request.headers = {{"Idempotency-Key", key}};
         for (int tries = 0; tries < 50; ++tries) {
             const Answer answer = engine->run(*operation, request, Handler([&](const Request&, Execution& execution) {
-                                                  append(ledger, key + " " + who + " " + std::to_string(execution.fencing_token()) + "\n");
-                                                  return Response{200, {}, who, false};
-                                              }));
-            if (answer.outcome == Outcome::fresh || answer.outcome == Outcome::replayed) return append(answers, key + " " + answer.response.body + "\n");
+                append(ledger, key + " " + who + " " + std::to_string(execution.fencing_token()) + "\n");
+                return Response{200, {}, who, false};
+            }));
+            if (answer.outcome == Outcome::fresh || answer.outcome == Outcome::replayed)
+                return append(answers, key + " " + answer.response.body + "\n");
         }
         ++bad;
     };
@@ -73,7 +76,8 @@ int main(int argc, char** argv) {
             const std::string who = me + "-" + std::to_string(t);
             for (int k = 0; k < hot; ++k) {
                 ask("hot-" + std::to_string(k), who);
-                for (int c = 0; c < cold / hot; ++c) ask("cold-" + who + "-" + std::to_string(k) + "-" + std::to_string(c), who);
+                for (int c = 0; c < cold / hot; ++c)
+                    ask("cold-" + who + "-" + std::to_string(k) + "-" + std::to_string(c), who);
             }
         });
     }

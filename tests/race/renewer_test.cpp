@@ -10,7 +10,10 @@ using std::chrono::steady_clock;
 
 /// The long variant's proportions in a shorter time.
 TEST(Renewer, I8_C15_C51_owners_live_through_long_handlers_a_long_transaction_and_an_outage) {
-    renew_through_everything({.lease = milliseconds(2'000), .handler = milliseconds(9'000), .transaction = milliseconds(3'000), .stopped = milliseconds(2'500)});
+    renew_through_everything({.lease = milliseconds(2'000),
+                              .handler = milliseconds(9'000),
+                              .transaction = milliseconds(3'000),
+                              .stopped = milliseconds(2'500)});
 }
 
 struct Renewing : testing::Test {
@@ -33,7 +36,9 @@ TEST_F(Renewing, a_lease_lives_on_while_its_handler_runs) {
                                     const auto until = steady_clock::now() + milliseconds(1'500);
                                     while (steady_clock::now() < until) {
                                         EXPECT_TRUE(execution.holds_lease());
-                                        const Answer other = b.run(at_b, request_with("k"), Handler([](const Request&, Execution&) { return Response{}; }));
+                                        const Answer other =
+                                            b.run(at_b, request_with("k"),
+                                                  Handler([](const Request&, Execution&) { return Response{}; }));
                                         EXPECT_EQ(other.outcome, Outcome::in_progress);
                                         std::this_thread::sleep_for(milliseconds(20));
                                     }
@@ -44,7 +49,9 @@ TEST_F(Renewing, a_lease_lives_on_while_its_handler_runs) {
 }
 
 TEST_F(Renewing, S23_never_beyond_the_greatest_length_and_then_the_stop_token_fires_for_good) {
-    Engine a = engine_on(store, "nebis: {idempotent: {lock-expire-millis: 200, budget-millis: 150, lock-renew: {max-expire-millis: 600}}}");
+    Engine a = engine_on(
+        store,
+        "nebis: {idempotent: {lock-expire-millis: 200, budget-millis: 150, lock-renew: {max-expire-millis: 600}}}");
     const Operation at_a = a.operation(policy()).value();
     a.run(at_a, request_with("k"), Handler([&](const Request&, Execution& execution) {
               const auto token = execution.stop_token();
@@ -63,10 +70,14 @@ TEST_F(Renewing, C15_a_lease_that_was_lost_to_another_is_told_at_the_next_renewa
     const Answer answer = a.run(at_a, request_with("k"), Handler([&](const Request&, Execution& execution) {
                                     // An operator purges the row under the running attempt.
                                     auto session = store->open(steady_clock::now() + std::chrono::seconds(1)).value();
-                                    EXPECT_TRUE(session->purge(execution.trace_id(), execution.fencing_token(), steady_clock::now() + std::chrono::seconds(1)).value());
+                                    EXPECT_TRUE(session
+                                                    ->purge(execution.trace_id(), execution.fencing_token(),
+                                                            steady_clock::now() + std::chrono::seconds(1))
+                                                    .value());
                                     const auto token = execution.stop_token();
                                     const auto end = steady_clock::now() + std::chrono::seconds(20);
-                                    while (!token.stop_requested() && steady_clock::now() < end) std::this_thread::sleep_for(milliseconds(5));
+                                    while (!token.stop_requested() && steady_clock::now() < end)
+                                        std::this_thread::sleep_for(milliseconds(5));
                                     EXPECT_TRUE(token.stop_requested());
                                     return Response{200, {}, "lost", false};
                                 }));

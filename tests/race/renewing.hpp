@@ -9,25 +9,28 @@ namespace nebis::testkit {
 
 struct RenewingFigures {
     std::chrono::milliseconds lease;
-    std::chrono::milliseconds handler;       ///< how long each handler runs: many leases
-    std::chrono::milliseconds transaction;   ///< one `atomic` transaction that holds its row, and with SQLite the whole file
-    std::chrono::milliseconds stopped;       ///< the store answers nobody
+    std::chrono::milliseconds handler;  ///< how long each handler runs: many leases
+    std::chrono::milliseconds
+        transaction;                    ///< one `atomic` transaction that holds its row, and with SQLite the whole file
+    std::chrono::milliseconds stopped;  ///< the store answers nobody
     int handlers = 200;
 };
 
-/// Two instances on one file. A runs many long handlers at once; one transaction of A holds its row for many leases; then the store stops
-/// for more than a lease. All the while B asks for the same keys, would run them if it thought A dead (`on-unknown: retry`), and recovers.
-/// Nothing may be taken over, nothing may run twice.
+/// Two instances on one file. A runs many long handlers at once; one transaction of A holds its row for many leases;
+/// then the store stops for more than a lease. All the while B asks for the same keys, would run them if it thought A
+/// dead (`on-unknown: retry`), and recovers. Nothing may be taken over, nothing may run twice.
 inline void renew_through_everything(const RenewingFigures& figures) {
     using std::chrono::milliseconds;
     using std::chrono::steady_clock;
     Folder folder;
     const std::string file = folder.file("renew.db");
-    const sqlite::Database database(sqlite::Options{.path = file, .busy_timeout = milliseconds(300), .create_schema = true});
+    const sqlite::Database database(
+        sqlite::Options{.path = file, .busy_timeout = milliseconds(300), .create_schema = true});
     const std::string lease = std::to_string(figures.lease.count());
-    const std::string configuration = "nebis: {idempotent: {lock-expire-millis: " + lease + ", budget-millis: " +
-                                      std::to_string(figures.lease.count() - 100) +
-                                      ", on-unknown: retry, processing-timeout-millis: 1000, lock-renew: {max-expire-millis: 60000}}}";
+    const std::string configuration =
+        "nebis: {idempotent: {lock-expire-millis: " + lease +
+        ", budget-millis: " + std::to_string(figures.lease.count() - 100) +
+        ", on-unknown: retry, processing-timeout-millis: 1000, lock-renew: {max-expire-millis: 60000}}}";
     Engine a = engine_on(sqlite::store(database), configuration);
     Engine b = engine_on(sqlite_store(file), configuration);
     Policy policy;
@@ -61,7 +64,8 @@ inline void renew_through_everything(const RenewingFigures& figures) {
     }
     {
         std::unique_lock lock(mutex);
-        ASSERT_TRUE(changed.wait_for(lock, std::chrono::seconds(60), [&] { return open.size() == static_cast<std::size_t>(figures.handlers); }));
+        ASSERT_TRUE(changed.wait_for(lock, std::chrono::seconds(60),
+                                     [&] { return open.size() == static_cast<std::size_t>(figures.handlers); }));
     }
     // B never stops asking.
     std::atomic<bool> stop{false};
@@ -71,14 +75,17 @@ inline void renew_through_everything(const RenewingFigures& figures) {
     const Handler never([&](const Request& request, Execution&) {
         if (doubles++ == 0) {
             const auto at = std::chrono::duration_cast<milliseconds>(steady_clock::now() - started).count();
-            first_double = std::string("first: ") + request.headers[0].value + " at " + std::to_string(at) + " ms, " + phase.load();
+            first_double = std::string("first: ") + request.headers[0].value + " at " + std::to_string(at) + " ms, " +
+                           phase.load();
         }
         return Response{200, {}, "double", false};
     });
     std::thread prober([&] {
         for (int i = 0; !stop; ++i) {
             const Answer answer = b.run(at_b, request_with("k" + std::to_string(i % figures.handlers)), never);
-            if (answer.outcome == Outcome::in_progress || answer.outcome == Outcome::unavailable || answer.outcome == Outcome::replayed) ++asked;
+            if (answer.outcome == Outcome::in_progress || answer.outcome == Outcome::unavailable ||
+                answer.outcome == Outcome::replayed)
+                ++asked;
             if (i % 16 == 0) (void)b.recover_now();
         }
     });
@@ -89,10 +96,11 @@ inline void renew_through_everything(const RenewingFigures& figures) {
         ++held;
         std::this_thread::sleep_for(figures.transaction);
     });
-    Answer of_holder = a.run(hold, request_with("holder"), Handler::atomic(body.runner, [&](const Request&, void* tx, Execution&) {
-                                 body.body(static_cast<sqlite3*>(tx));
-                                 return Response{200, {}, "held", false};
-                             }));
+    Answer of_holder =
+        a.run(hold, request_with("holder"), Handler::atomic(body.runner, [&](const Request&, void* tx, Execution&) {
+                  body.body(static_cast<sqlite3*>(tx));
+                  return Response{200, {}, "held", false};
+              }));
     EXPECT_EQ(of_holder.outcome, Outcome::fresh);
     EXPECT_EQ(held.load(), 1);
     phase = "calm again";
@@ -119,7 +127,8 @@ inline void renew_through_everything(const RenewingFigures& figures) {
         for (const Completion& completion : ending) completion.answer({200, {}, "done", false});
         ending.clear();
         lock.lock();
-        ASSERT_TRUE(changed.wait_for(lock, std::chrono::seconds(60), [&] { return answers.size() == static_cast<std::size_t>(figures.handlers); }));
+        ASSERT_TRUE(changed.wait_for(lock, std::chrono::seconds(60),
+                                     [&] { return answers.size() == static_cast<std::size_t>(figures.handlers); }));
     }
     stop = true;
     prober.join();

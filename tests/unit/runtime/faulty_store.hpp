@@ -24,13 +24,15 @@ enum class Fault {
     hang,        ///< a driver stuck in the kernel: keeps no deadline; goes on when released
 };
 
-/// A store in front of another one that does what a test says. It isn't in-process, so that it goes through queue and workers like a real one.
+/// A store in front of another one that does what a test says. It isn't in-process, so that it goes through queue and
+/// workers like a real one.
 class FaultyStore final : public Store, public std::enable_shared_from_this<FaultyStore> {
 public:
     /// Asked before every call into the driver: "begin", "finish", "renew", "find", …
     using Script = std::function<Fault(const std::string& operation)>;
 
-    explicit FaultyStore(std::shared_ptr<Store> inner, std::size_t sessions = 1) : inner_(std::move(inner)), sessions_(sessions) {}
+    explicit FaultyStore(std::shared_ptr<Store> inner, std::size_t sessions = 1)
+        : inner_(std::move(inner)), sessions_(sessions) {}
 
     void script(Script script) {
         const std::lock_guard lock(mutex_);
@@ -88,7 +90,8 @@ private:
             calls_.push_back(operation);
             script = script_;
         }
-        for (int seen = greatest_batch_; seen < static_cast<int>(rows) && !greatest_batch_.compare_exchange_weak(seen, static_cast<int>(rows));) {}
+        for (int seen = greatest_batch_;
+             seen < static_cast<int>(rows) && !greatest_batch_.compare_exchange_weak(seen, static_cast<int>(rows));) {}
         if (away_) return Fault::refuse;
         const Fault fault = script ? script(operation) : Fault::none;
         if (fault != Fault::hang) return fault;
@@ -102,7 +105,8 @@ private:
 
     class Session final : public StoreSession {
     public:
-        Session(std::shared_ptr<FaultyStore> of, std::unique_ptr<StoreSession> inner) : of_(std::move(of)), inner_(std::move(inner)) {}
+        Session(std::shared_ptr<FaultyStore> of, std::unique_ptr<StoreSession> inner)
+            : of_(std::move(of)), inner_(std::move(inner)) {}
 
         void begin(std::span<const BeginRequest> in, std::span<Result<BeginOutcome>> out, Deadline d) override {
             through("begin", in, out, [&] { inner_->begin(in, out, d); });
@@ -116,7 +120,9 @@ private:
         void find(std::span<const FindRequest> in, std::span<Result<FindOutcome>> out, Deadline d) override {
             through("find", in, out, [&] { inner_->find(in, out, d); });
         }
-        Result<std::vector<Record>> recover(const RecoverRequest& r, Deadline d) override { return inner_->recover(r, d); }
+        Result<std::vector<Record>> recover(const RecoverRequest& r, Deadline d) override {
+            return inner_->recover(r, d);
+        }
         Result<std::size_t> clean(const CleanRequest& r, Deadline d) override { return inner_->clean(r, d); }
         Result<bool> purge(std::string_view t, std::uint64_t v, Deadline d) override { return inner_->purge(t, v, d); }
         Result<StoreMillis> now(Deadline d) override { return inner_->now(d); }
@@ -131,8 +137,10 @@ private:
             if (fault == Fault::none || fault == Fault::lose_reply) call();
             if (fault == Fault::none) return;
             for (auto& one : out) {
-                if (fault == Fault::refuse) one = Error(ErrorKind::unavailable, "refused by the test");
-                else one = Error(ErrorKind::maybe_applied, "reply lost by the test");
+                if (fault == Fault::refuse)
+                    one = Error(ErrorKind::unavailable, "refused by the test");
+                else
+                    one = Error(ErrorKind::maybe_applied, "reply lost by the test");
             }
         }
         std::shared_ptr<FaultyStore> of_;

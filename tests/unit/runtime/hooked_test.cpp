@@ -6,7 +6,8 @@
 #include <thread>
 #include <vector>
 
-/// `hooked`: a coordinator decides, hooks move the record (S32). The coordinator here is a fake that can fail at every step.
+/// `hooked`: a coordinator decides, hooks move the record (S32). The coordinator here is a fake that can fail at every
+/// step.
 namespace nebis {
 namespace {
 
@@ -53,7 +54,8 @@ struct Coordinator : TransactionHooks {
 
 struct Hooked : testing::Test {
     std::shared_ptr<Coordinator> coordinator = std::make_shared<Coordinator>();
-    Engine engine = memory_engine("nebis: {idempotent: {lock-expire-millis: 100, budget-millis: 90, local-cache-millis: 0}}");
+    Engine engine =
+        memory_engine("nebis: {idempotent: {lock-expire-millis: 100, budget-millis: 90, local-cache-millis: 0}}");
     Operation order;
     Counting counting;
 
@@ -95,7 +97,9 @@ TEST_F(Hooked, S32_the_order_of_calls_and_what_stands_in_the_row_at_each) {
 }
 
 TEST_F(Hooked, S32_a_failing_handler_rolls_back) {
-    const Answer answer = engine.run(order, request_with("k"), Handler([](const Request&, Execution&) -> Response { throw std::runtime_error("?"); }));
+    const Answer answer =
+        engine.run(order, request_with("k"),
+                   Handler([](const Request&, Execution&) -> Response { throw std::runtime_error("?"); }));
     EXPECT_TRUE(answer.failure);
     EXPECT_EQ(coordinator->calls, (Calls{"before", "rollback tx-k"}));
     EXPECT_EQ(row()->status, RecordStatus::fail);
@@ -154,7 +158,9 @@ TEST_F(Hooked, a_throwing_hook_is_contained) {
 struct HookedCrash : testing::Test {
     std::shared_ptr<Store> store = memory::store();
     std::shared_ptr<Coordinator> coordinator = std::make_shared<Coordinator>();
-    const std::string quick = "nebis: {idempotent: {lock-expire-millis: 50, budget-millis: 40, processing-timeout-millis: 1000, local-cache-millis: 0}}";
+    const std::string quick =
+        "nebis: {idempotent: {lock-expire-millis: 50, budget-millis: 40, processing-timeout-millis: 1000, "
+        "local-cache-millis: 0}}";
 
     /// Leaves a PROCESSING row as a crash would, with that outcome_ref and response.
     void crash(const std::string& reference, bool with_response) {
@@ -201,7 +207,8 @@ struct HookedCrash : testing::Test {
         policy.mode = Mode::hooked;
         policy.transaction_hooks = coordinator;
         const Operation order = engine.operation(policy).value();
-        for (const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(10); std::chrono::steady_clock::now() < end;) {
+        for (const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+             std::chrono::steady_clock::now() < end;) {
             if (engine.recover_now().value() > 0) break;
             std::this_thread::sleep_for(milliseconds(20));
         }

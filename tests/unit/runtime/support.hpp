@@ -16,7 +16,8 @@
 namespace nebis::testkit {
 
 /// An engine on a store of the test's choice; log lines go nowhere unless asked for.
-inline Engine engine_on(std::shared_ptr<Store> store, std::string configuration = {}, Drivers drivers = {}, bool gate = true) {
+inline Engine engine_on(std::shared_ptr<Store> store, std::string configuration = {}, Drivers drivers = {},
+                        bool gate = true) {
     Engine::Parts parts;
     parts.store = std::move(store);
     if (gate) parts.gate = local::gate();
@@ -52,7 +53,9 @@ inline Policy policy_of(std::string operation) {
 struct Counting {
     std::shared_ptr<std::atomic<int>> runs = std::make_shared<std::atomic<int>>(0);
     Handler handler() const {
-        return Handler([runs = runs](const Request&, Execution&) { return Response{201, {}, "run " + std::to_string(++*runs), false}; });
+        return Handler([runs = runs](const Request&, Execution&) {
+            return Response{201, {}, "run " + std::to_string(++*runs), false};
+        });
     }
     int count() const { return runs->load(); }
 };
