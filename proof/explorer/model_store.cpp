@@ -83,7 +83,7 @@ bool ModelStore::finish(const FinishAsk& ask, Tick now, Tick retention, Flaw fla
     row.status = ask.status;
     if (ask.reference) row.reference = true;
     if (ask.status == RecordStatus::processing) return true;  // a note: the lease stays as it is
-    row.lease = std::min(row.lease, now);
+    row.lease = now;
     row.response = is_terminal(ask.status) ? ask.response : std::uint8_t{0};
     row.expire = static_cast<Tick>(now + retention);
     if (ask.new_owner) row.owner = operators;

@@ -15,6 +15,8 @@ namespace {
 
 /// How long a batch of begins waits for the write lock before it looks what it can answer without.
 constexpr std::chrono::milliseconds short_wait{20};
+/// Recovery knows no single lease: after the file was held for a second it comes again later.
+constexpr std::chrono::milliseconds recovery_patience{4'000};
 /// Clean-up gives the write lock back after so many rows, whatever it was asked for.
 constexpr std::size_t rows_of_one_clean_up_commit = 128;
 
@@ -56,15 +58,21 @@ void Session::drop_if_spent(int code) {
 
 template <class Step>
 Result<void> Session::write_transaction(Deadline deadline, Step step, bool* locked) {
+    const auto asked = std::chrono::steady_clock::now();
     const Turn turn(file_->turn(), file_->bounded(deadline));
-    if (auto mine = turn.check(); !mine) return mine;
+    if (auto mine = turn.check(); !mine) {
+        file_->turn()->blocked(asked);
+        return mine;
+    }
     auto rows = this->rows(deadline);
     if (!rows) return std::move(rows).error();
     if (const int code = connection_->begin_immediate(); code != SQLITE_OK) {
         Error error = error_of(connection_->get(), "begin a transaction");
+        if (error.kind() == ErrorKind::overloaded) file_->turn()->blocked(asked);
         drop_if_spent(code);
         return error;
     }
+    file_->turn()->passed(asked);
     if (locked) *locked = true;
     if (auto done = step(**rows, file_->now()); !done) {
         connection_->rollback();
@@ -105,13 +113,21 @@ void Session::write(std::span<const FinishRequest> finishes, std::span<Result<Fi
             return std::move(*lost);
         if (begins.empty()) return {};
         if (auto floor = rows.read_floor(); !floor) return floor;
-        if (!each(rows, begins, begun, lost, [&](const BeginRequest& one) { return rows.begin(one, now); }))
+        if (!each(rows, begins, begun, lost, [&](const BeginRequest& one) { return begin_one(rows, one, now); }))
             return std::move(*lost);
         return {};
     });
     if (done) return;
     fill(finished, done.error());
     fill(begun, done.error());
+}
+
+Result<BeginOutcome> Session::begin_one(Rows& rows, const BeginRequest& request, const StoreTime& now) {
+    if (!file_->turn()->owners_may_be_late(std::chrono::milliseconds(request.lease_millis)))
+        return rows.begin(request, now);
+    BeginRequest patient = request;
+    patient.take_over_lease = patient.lapse = false;
+    return rows.begin(patient, now);
 }
 
 void Session::finish(std::span<const FinishRequest> in, std::span<Result<FinishOutcome>> out, Deadline deadline) {
@@ -131,7 +147,7 @@ void Session::begin(std::span<const BeginRequest> in, std::span<Result<BeginOutc
                 std::optional<Error> lost;
                 for (const std::size_t at : left) {
                     if (!each(rows, in.subspan(at, 1), out.subspan(at, 1), lost,
-                              [&](const BeginRequest& one) { return rows.begin(one, now); }))
+                              [&](const BeginRequest& one) { return begin_one(rows, one, now); }))
                         return std::move(*lost);
                 }
                 return {};
@@ -199,6 +215,7 @@ void Session::find(std::span<const FindRequest> in, std::span<Result<FindOutcome
 
 Result<std::vector<Record>> Session::recover(const RecoverRequest& request, Deadline deadline) {
     std::vector<Record> moved;
+    if (file_->turn()->owners_may_be_late(recovery_patience)) return moved;
     bool anything = false;
     auto done = read_transaction(deadline, [&](Rows& rows, const StoreTime& now) -> Result<void> {
         auto found = rows.anything_to_recover(request, now.millis);

@@ -37,6 +37,8 @@ private:
     template <class Step>
     Result<void> read_transaction(Deadline deadline, Step step);
     void drop_if_spent(int code);
+    /// A begin that takes nothing over while owners may be late because the file was held.
+    Result<BeginOutcome> begin_one(Rows& rows, const BeginRequest& request, const runtime::StoreTime& now);
 
     /// Answers what needs no write from a snapshot while another transaction holds the file; true when nothing is left
     /// to do.

@@ -3,6 +3,7 @@
 
 #include "errors.hpp"
 
+#include <algorithm>
 #include <filesystem>
 #include <map>
 
@@ -52,6 +53,29 @@ void WriteTurn::give_back() noexcept {
         holder_ = oldest->thread;
     }
     oldest->wake.notify_one();  // under the mutex: the waiter lives on its thread's stack
+}
+
+void WriteTurn::blocked(Deadline asked) noexcept {
+    const std::lock_guard lock(mutex_);
+    blocked_since_ = std::min(blocked_since_, asked);
+}
+
+void WriteTurn::passed(Deadline asked) noexcept {
+    const auto now = std::chrono::steady_clock::now();
+    const std::lock_guard lock(mutex_);
+    const auto stall = now - std::min(blocked_since_, asked);
+    blocked_since_ = Deadline::max();
+    // A short one soon after a long one doesn't make it forgotten.
+    if (stall < shortest_stall || (stall < stall_ && now - stall_end_ < stall_)) return;
+    stall_ = stall;
+    stall_end_ = now;
+}
+
+bool WriteTurn::owners_may_be_late(std::chrono::milliseconds lease) const noexcept {
+    const std::lock_guard lock(mutex_);
+    // Owners renew past a third of the lease, so a quarter of it harms nobody.
+    return stall_ >= std::max<Deadline::duration>(shortest_stall, lease / 4) &&
+           std::chrono::steady_clock::now() - stall_end_ < lease;
 }
 
 bool WriteTurn::is_with_this_thread() const noexcept {

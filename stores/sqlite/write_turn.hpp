@@ -31,8 +31,17 @@ public:
     /// itself.
     bool is_with_this_thread() const noexcept;
 
+    /// A write that was asked for at `asked` could not begin: somebody, here or in another process, holds the file.
+    void blocked(Deadline asked) noexcept;
+    /// A write that was asked for at `asked` has begun.
+    void passed(Deadline asked) noexcept;
+    /// The file was held so long, and so recently, that owners with such a lease may not have come to renew it: their
+    /// leases are over by the clock alone. Whoever would take over waits one lease more, as after an outage.
+    bool owners_may_be_late(std::chrono::milliseconds lease) const noexcept;
+
 private:
     static constexpr std::chrono::milliseconds patience{10};
+    static constexpr std::chrono::milliseconds shortest_stall{100};
     struct Waiter {
         std::thread::id thread;
         Deadline since;
@@ -44,6 +53,9 @@ private:
     std::list<Waiter*> waiting_;  // oldest first
     bool taken_ = false;
     std::thread::id holder_;
+    Deadline blocked_since_ = Deadline::max();
+    Deadline stall_end_{};
+    Deadline::duration stall_{};
 };
 
 /// Holds the turn until the end of a block.
