@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "nebis/chrono.hpp"
 #include "nebis/error.hpp"
 #include "nebis/request.hpp"
 
-#include <chrono>
 #include <cstdint>
 #include <exception>
 #include <optional>

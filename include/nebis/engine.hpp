@@ -2,6 +2,7 @@
 #pragma once
 
 #include "nebis/answer.hpp"
+#include "nebis/chrono.hpp"
 #include "nebis/error.hpp"
 #include "nebis/execution.hpp"
 #include "nebis/extend.hpp"
@@ -10,7 +11,6 @@
 #include "nebis/store.hpp"
 #include "nebis/token.hpp"
 
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <exception>

@@ -3,12 +3,13 @@
 
 #include <cstdint>
 #include <exception>
+#include <memory>
 #include <optional>
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
-#include <variant>
 
 namespace nebis {
 
@@ -85,30 +86,58 @@ class [[nodiscard]] Result {
 public:
     using value_type = T;
 
-    Result(T value) : state_(std::in_place_index<0>, std::move(value)) {}      // NOLINT: implicit on purpose
-    Result(Error error) : state_(std::in_place_index<1>, std::move(error)) {}  // NOLINT: implicit on purpose
+    Result(T value) : has_value_(true) { std::construct_at(&value_, std::move(value)); }  // NOLINT: implicit on purpose
+    Result(Error error) : has_value_(false) {
+        std::construct_at(&error_, std::move(error));
+    }  // NOLINT: implicit on purpose
+    Result(const Result& other) requires std::is_copy_constructible_v<T> : has_value_(other.has_value_) {
+        if (has_value_)
+            std::construct_at(&value_, other.value_);
+        else
+            std::construct_at(&error_, other.error_);
+    }
+    Result(Result&& other) noexcept(std::is_nothrow_move_constructible_v<T>) : has_value_(other.has_value_) {
+        if (has_value_)
+            std::construct_at(&value_, std::move(other.value_));
+        else
+            std::construct_at(&error_, std::move(other.error_));
+    }
+    Result& operator=(Result other) noexcept(std::is_nothrow_move_constructible_v<T>) {
+        std::destroy_at(this);
+        return *std::construct_at(this, std::move(other));
+    }
+    ~Result() {
+        if (has_value_)
+            std::destroy_at(&value_);
+        else
+            std::destroy_at(&error_);
+    }
 
-    bool has_value() const noexcept { return state_.index() == 0; }
-    explicit operator bool() const noexcept { return has_value(); }
+    bool has_value() const noexcept { return has_value_; }
+    explicit operator bool() const noexcept { return has_value_; }
 
-    T& value() & { return check(), std::get<0>(state_); }
-    const T& value() const& { return check(), std::get<0>(state_); }
-    T&& value() && { return check(), std::move(std::get<0>(state_)); }
+    T& value() & { return check(), value_; }
+    const T& value() const& { return check(), value_; }
+    T&& value() && { return check(), std::move(value_); }
 
-    T& operator*() & noexcept { return *std::get_if<0>(&state_); }
-    const T& operator*() const& noexcept { return *std::get_if<0>(&state_); }
-    T&& operator*() && noexcept { return std::move(*std::get_if<0>(&state_)); }
-    T* operator->() noexcept { return std::get_if<0>(&state_); }
-    const T* operator->() const noexcept { return std::get_if<0>(&state_); }
+    T& operator*() & noexcept { return value_; }
+    const T& operator*() const& noexcept { return value_; }
+    T&& operator*() && noexcept { return std::move(value_); }
+    T* operator->() noexcept { return &value_; }
+    const T* operator->() const noexcept { return &value_; }
 
-    const Error& error() const& noexcept { return *std::get_if<1>(&state_); }
-    Error&& error() && noexcept { return std::move(*std::get_if<1>(&state_)); }
+    const Error& error() const& noexcept { return error_; }
+    Error&& error() && noexcept { return std::move(error_); }
 
 private:
     void check() const {
-        if (!has_value()) throw IdempotentException(*std::get_if<1>(&state_));
+        if (!has_value_) throw IdempotentException(error_);
     }
-    std::variant<T, Error> state_;
+    bool has_value_;
+    union {
+        T value_;
+        Error error_;
+    };
 };
 
 template <>

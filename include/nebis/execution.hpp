@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <chrono>
+#include "nebis/chrono.hpp"
+
 #include <cstdint>
 #include <memory>
 #include <stop_token>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "nebis/chrono.hpp"
 #include "nebis/store.hpp"
 
-#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <optional>

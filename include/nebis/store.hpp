@@ -2,10 +2,10 @@
 #pragma once
 
 #include "nebis/answer.hpp"
+#include "nebis/chrono.hpp"
 #include "nebis/error.hpp"
 
 #include <array>
-#include <chrono>
 #include <compare>
 #include <cstddef>
 #include <cstdint>
