@@ -28,6 +28,7 @@ void World::check_answer(const Config& config, int who, const Action& action) {
                 request.told_nothing = true;
                 if (request.acted) blame("I9: \"not executed\" was answered after the effect");
             }
+            request.given_up = !action.recorded;
             if (request.unprotected || !is_terminal(status)) return;
             if (status == RecordStatus::success && !request.acted) blame("I2: success was answered without an effect");
             if (config.rules.mode == Mode::mark) return;  // nothing is kept that a replay could be equal with
@@ -119,7 +120,9 @@ std::string_view World::end_violation(const Config& config) const {
                           (row.status == RecordStatus::processing || row.status == RecordStatus::unknown ||
                            row.status == RecordStatus::marked);
         const bool window = row.status == RecordStatus::marked && request.ran;  // stands, even after a failure
-        if (live && request.told_nothing && !window)
+        // A store that stays away for all of `record_for` leaves an UNKNOWN; the caller knows that nothing was
+        // recorded.
+        if (live && request.told_nothing && !window && !request.given_up)
             return "a claim stays behind although its caller was told that nothing ran";
         if (live && row.status == RecordStatus::unknown && !request.hit)
             return "I11: UNKNOWN, although nothing befell the attempt";
@@ -165,7 +168,8 @@ Digest World::digest(const Config& config) const {
                          request.in_doubt << 7 | request.may_commit << 6 | request.acted << 5 |
                              request.late_effect << 4 | request.told_nothing << 3 | request.answered << 2 |
                              request.ran << 1 | request.hit,
-                         request.coordinated, row.owner == who, (gate_.owner == who) << 1 | (snapshot_.owner == who),
+                         request.given_up << 4 | static_cast<int>(request.coordinated), row.owner == who,
+                         (gate_.owner == who) << 1 | (snapshot_.owner == who),
                          (store_.locked_by == who) << 2 | request.unprotected << 1 | request.wakes));
         // Its version outlives a request whose effect may still land, or whose claim the coordinator decides.
         digest.take(pack(gone ? static_cast<std::uint8_t>(request.machine.version()) : 0, request.tx_version,

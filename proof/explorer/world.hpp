@@ -195,6 +195,7 @@ private:
         bool in_doubt = false, may_commit = false;
         bool acted = false;         ///< its effect has landed
         bool late_effect = false;   ///< its effect may still land
+        bool given_up = false;      ///< its caller was told that the record could not be written yet
         bool told_nothing = false;  ///< it was told that nothing happened, and nothing may
         bool answered = false;
         bool ran = false;
