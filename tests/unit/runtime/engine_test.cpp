@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "support.hpp"
-
 #include "observe/mark.hpp"
+#include "support.hpp"
 
 #include <future>
 #include <stdexcept>
@@ -65,7 +64,8 @@ TEST(Engine, I12_another_request_under_the_same_key_is_a_mismatch) {
     const Operation order = engine.operation(policy_of("order")).value();
     const Counting counting;
     engine.run(order, request_with("k-1"), counting.handler());
-    EXPECT_EQ(engine.run(order, request_with("k-1", R"({"amount":"2"})"), counting.handler()).outcome, Outcome::mismatch);
+    EXPECT_EQ(engine.run(order, request_with("k-1", R"({"amount":"2"})"), counting.handler()).outcome,
+              Outcome::mismatch);
     EXPECT_EQ(counting.count(), 1);
 }
 
@@ -99,7 +99,8 @@ TEST(Engine, C01_without_a_required_key_nothing_is_stored_and_every_request_runs
     EXPECT_EQ(counting.count(), 2);
 }
 
-// ---- C22: what a failure means ---------------------------------------------------------------------------------------
+// ---- C22: what a failure means
+// ---------------------------------------------------------------------------------------
 
 TEST(Failure, C22_not_executed_releases_the_key) {
     Engine engine = memory_engine();
@@ -128,7 +129,8 @@ TEST(Failure, C22_a_rejection_is_final_and_replays_the_same_words) {
     const Operation order = engine.operation(policy_of("order")).value();
     const auto runs = std::make_shared<std::atomic<int>>(0);
     for (int i = 0; i < 3; ++i) {
-        const Answer answer = engine.run(order, request_with("k"), throwing(Rejected("insufficient balance", 402), runs));
+        const Answer answer =
+            engine.run(order, request_with("k"), throwing(Rejected("insufficient balance", 402), runs));
         EXPECT_TRUE(answer.rejected);
         EXPECT_EQ(answer.response.status, 402);
         EXPECT_EQ(answer.response.body, "insufficient balance");
@@ -144,7 +146,8 @@ TEST(Failure, C22_C27_unlisted_and_time_outs_are_unknown_and_held_in_strict) {
     const auto runs = std::make_shared<std::atomic<int>>(0);
     engine.run(order, request_with("a"), throwing(std::runtime_error("?"), runs));
     engine.run(order, request_with("b"), throwing(OutcomeUnknown("sent"), runs));
-    engine.run(order, request_with("c"), throwing(std::system_error(std::make_error_code(std::errc::connection_reset)), runs));
+    engine.run(order, request_with("c"),
+               throwing(std::system_error(std::make_error_code(std::errc::connection_reset)), runs));
     EXPECT_EQ(runs->load(), 3);
     for (const char* key : {"a", "b", "c"}) {
         const Answer held = engine.run(order, request_with(key), throwing(NotExecuted("?"), runs));
@@ -205,7 +208,8 @@ TEST(Failure, S34_the_classifier_comes_first_and_its_own_exception_is_no_opinion
     EXPECT_EQ(engine.inspect(order, request_with("b")).value()->status, RecordStatus::fail);
 }
 
-// ---- what duplicates get ---------------------------------------------------------------------------------------------
+// ---- what duplicates get
+// ---------------------------------------------------------------------------------------------
 
 /// Holds a key in progress until told to let go.
 struct Holding {
@@ -277,7 +281,8 @@ TEST(Duplicate, S26_wait_gets_the_answer_and_no_longer_than_the_bound) {
     const auto before = std::chrono::steady_clock::now();
     EXPECT_EQ(engine.run(order, request_with("k"), Counting().handler()).outcome, Outcome::in_progress);
     EXPECT_GE(std::chrono::steady_clock::now() - before, milliseconds(140));
-    std::thread waiter([&] { EXPECT_EQ(engine.run(order, request_with("k"), Counting().handler()).response.body, "held"); });
+    std::thread waiter(
+        [&] { EXPECT_EQ(engine.run(order, request_with("k"), Counting().handler()).response.body, "held"); });
     holding.finish();
     waiter.join();
 }
@@ -323,7 +328,8 @@ TEST(Duplicate, S16_after_the_retention_the_same_key_runs_again) {
     EXPECT_EQ(counting.count(), 2);
 }
 
-// ---- limits and snapshots --------------------------------------------------------------------------------------------
+// ---- limits and snapshots
+// --------------------------------------------------------------------------------------------
 
 TEST(Limits, S53_an_answer_too_large_to_keep_is_given_once_and_leaves_a_tombstone) {
     Engine engine = memory_engine();
@@ -366,7 +372,8 @@ TEST(Limits, S18_snapshots_are_redacted_and_one_that_cannot_be_is_not_kept) {
     EXPECT_EQ(engine.inspect(order, secret).value()->request_body, "");
 }
 
-// ---- registration ----------------------------------------------------------------------------------------------------
+// ---- registration
+// ----------------------------------------------------------------------------------------------------
 
 TEST(Registration, S34_a_generator_named_in_the_configuration_makes_the_key) {
     struct BizSeqNo : KeyGenerator {
@@ -434,7 +441,8 @@ TEST(Registration, an_atomic_policy_with_a_plain_handler_is_told_at_the_first_ca
     EXPECT_EQ(engine.run(order, request_with("k"), Handler(Handler::Blocking{})).outcome, Outcome::refused);
 }
 
-// ---- observe, off ----------------------------------------------------------------------------------------------------
+// ---- observe, off
+// ----------------------------------------------------------------------------------------------------
 
 TEST(Observe, S50_counts_what_would_have_happened_and_touches_nothing) {
     const auto store = memory::store();
@@ -462,7 +470,8 @@ TEST(Observe, switched_off_the_handler_just_runs) {
     EXPECT_EQ(counting.count(), 2);
 }
 
-// ---- batches, operators, life ----------------------------------------------------------------------------------------
+// ---- batches, operators, life
+// ----------------------------------------------------------------------------------------
 
 TEST(Batch, S49_an_answer_for_each_in_order_and_equal_keys_run_once) {
     Engine engine = memory_engine();
@@ -499,7 +508,10 @@ TEST(Operator, S48_settles_an_unknown_record_with_a_reason_once) {
     const Operation order = engine.operation(policy_of("order")).value();
     engine.run(order, request_with("k"), throwing(OutcomeUnknown("?")));
     EXPECT_FALSE(engine.settle(order, request_with("k"), {Resolution::Kind::happened, {200, {}, "paid", false}}, ""));
-    EXPECT_TRUE(engine.settle(order, request_with("k"), {Resolution::Kind::happened, {200, {}, "paid", false}}, "seen in the bank").value());
+    EXPECT_TRUE(engine
+                    .settle(order, request_with("k"), {Resolution::Kind::happened, {200, {}, "paid", false}},
+                            "seen in the bank")
+                    .value());
     EXPECT_FALSE(engine.settle(order, request_with("k"), {Resolution::Kind::did_not_happen, {}}, "again").value());
     const Answer replay = engine.run(order, request_with("k"), Counting().handler());
     EXPECT_EQ(replay.outcome, Outcome::replayed);
@@ -546,7 +558,8 @@ TEST(Ask, C27_the_resolver_settles_and_is_asked_once_by_one) {
 }
 
 TEST(Token, S5_a_spent_token_replays_and_a_forged_one_is_refused) {
-    Engine engine = memory_engine("nebis: {idempotent: {token: {keys: {a: {secret: 0123456789abcdef0123456789abcdef}}}}}");
+    Engine engine =
+        memory_engine("nebis: {idempotent: {token: {keys: {a: {secret: 0123456789abcdef0123456789abcdef}}}}}");
     Policy policy;
     policy.operation = "order";
     policy.key = one_time_token();
@@ -597,15 +610,17 @@ TEST(Life, C62_a_handler_that_answers_later_and_one_that_goes_away) {
     Engine engine = memory_engine();
     const Operation order = engine.operation(policy_of("order")).value();
     std::thread later;
-    const Answer answer = engine.run(order, request_with("a"), Handler::later([&](const Request&, Execution, Completion completion) {
-                                         later = std::thread([completion] {
-                                             completion.answer({200, {}, "later", false});
-                                             completion.answer({200, {}, "too late", false});
-                                         });
-                                     }));
+    const Answer answer =
+        engine.run(order, request_with("a"), Handler::later([&](const Request&, Execution, Completion completion) {
+                       later = std::thread([completion] {
+                           completion.answer({200, {}, "later", false});
+                           completion.answer({200, {}, "too late", false});
+                       });
+                   }));
     later.join();
     EXPECT_EQ(answer.response.body, "later");
-    const Answer gone = engine.run(order, request_with("b"), Handler::later([](const Request&, Execution, Completion) {}));
+    const Answer gone =
+        engine.run(order, request_with("b"), Handler::later([](const Request&, Execution, Completion) {}));
     EXPECT_TRUE(gone.failure);
     EXPECT_EQ(engine.inspect(order, request_with("b")).value()->status, RecordStatus::unknown);
 }
@@ -625,11 +640,12 @@ TEST(Life, tick_drives_an_engine_without_background_threads) {
 TEST(Wrapped, any_callable_keeps_its_signature_and_its_exceptions) {
     Engine engine = memory_engine();
     std::atomic<int> runs{0};
-    auto charge = engine.idempotent({.operation = "charge", .key = "#orderId"}, args("orderId", "amount"), [&](long order, std::string amount) {
-        ++runs;
-        if (amount == "0") throw Rejected("nothing to charge");
-        return "charged " + std::to_string(order) + " " + amount;
-    });
+    auto charge = engine.idempotent({.operation = "charge", .key = "#orderId"}, args("orderId", "amount"),
+                                    [&](long order, std::string amount) {
+                                        ++runs;
+                                        if (amount == "0") throw Rejected("nothing to charge");
+                                        return "charged " + std::to_string(order) + " " + amount;
+                                    });
     EXPECT_EQ(charge(7, "9.90"), "charged 7 9.90");
     EXPECT_EQ(charge(7, "9.90"), "charged 7 9.90");
     EXPECT_THROW(charge(7, "9.91"), IdempotentException);
@@ -642,11 +658,12 @@ TEST(Wrapped, S26_a_default_answer_for_each_type_when_duplicates_are_to_get_one)
     Engine engine = memory_engine();
     std::promise<void> started, go;
     auto until = go.get_future().share();
-    auto slow = engine.idempotent({.operation = "slow", .key = "#id", .on_duplicate = OnDuplicate::give}, args("id"), [&](long) {
-        started.set_value();
-        until.wait();
-        return std::string("done");
-    });
+    auto slow = engine.idempotent({.operation = "slow", .key = "#id", .on_duplicate = OnDuplicate::give}, args("id"),
+                                  [&](long) {
+                                      started.set_value();
+                                      until.wait();
+                                      return std::string("done");
+                                  });
     std::thread first([&] { EXPECT_EQ(slow(1), "done"); });
     started.get_future().wait();
     EXPECT_NO_THROW((void)slow(1));

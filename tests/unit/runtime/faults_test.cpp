@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "faulty_store.hpp"
+#include "observe/mark.hpp"
+#include "runtime/owner.hpp"
 #include "support.hpp"
 
-#include "observe/mark.hpp"
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <condition_variable>
 #include <future>
 #include <mutex>
 #include <set>
-#include <sys/wait.h>
 #include <thread>
-#include <unistd.h>
-
-#include "runtime/owner.hpp"
 
 /// What the engine does when the store or the gate doesn't: C19, C23, C25, C49, and the deadlines of layout D3.
 namespace nebis {
@@ -88,11 +87,13 @@ TEST_F(Faults, the_breaker_answers_at_once_during_an_outage_and_closes_by_itself
     Engine e = engine("budget-millis: 2000, breaker: {failures: 3, open-millis: 100}");
     const Operation order = e.operation(policy_of("order")).value();
     store->away(true);
-    for (int i = 0; i < 10; ++i) EXPECT_EQ(e.run(order, request_with("k"), counting.handler()).outcome, Outcome::unavailable);
+    for (int i = 0; i < 10; ++i)
+        EXPECT_EQ(e.run(order, request_with("k"), counting.handler()).outcome, Outcome::unavailable);
     const int tried = store->opened();
     EXPECT_LE(tried, 6);  // one at the start, three failures, a probe or two
     store->away(false);
-    EXPECT_TRUE(eventually([&] { return e.run(order, request_with("k"), counting.handler()).outcome != Outcome::unavailable; }));
+    EXPECT_TRUE(eventually(
+        [&] { return e.run(order, request_with("k"), counting.handler()).outcome != Outcome::unavailable; }));
     EXPECT_EQ(counting.count(), 1);
 }
 
@@ -111,14 +112,16 @@ TEST_F(Faults, C23_when_finish_fails_for_good_the_caller_gets_the_true_answer_an
     Engine e = engine("budget-millis: 200, breaker: {failures: 1000, open-millis: 100}");
     const Operation order = e.operation(policy_of("order")).value();
     std::atomic<bool> broken{true};
-    store->script([&](const std::string& operation) { return operation == "finish" && broken ? Fault::refuse : Fault::none; });
+    store->script(
+        [&](const std::string& operation) { return operation == "finish" && broken ? Fault::refuse : Fault::none; });
     const Answer answer = e.run(order, request_with("k"), counting.handler());
     EXPECT_EQ(answer.outcome, Outcome::fresh);
     EXPECT_EQ(answer.response.body, "run 1");
     EXPECT_FALSE(answer.recorded);
     EXPECT_EQ(e.run(order, request_with("k"), counting.handler()).outcome, Outcome::in_progress);
     broken = false;
-    EXPECT_TRUE(eventually([&] { return e.run(order, request_with("k"), counting.handler()).outcome == Outcome::replayed; }));
+    EXPECT_TRUE(
+        eventually([&] { return e.run(order, request_with("k"), counting.handler()).outcome == Outcome::replayed; }));
     EXPECT_EQ(counting.count(), 1);
     EXPECT_GT(observe::Mark::hits("answered before the record was written"), 0U);
 }
@@ -130,7 +133,8 @@ TEST_F(Faults, a_stuck_driver_costs_a_worker_but_no_callback_s_time_budget) {
     store->next("begin", Fault::hang);
     std::promise<Answer> answered;
     const auto before = steady_clock::now();
-    e.run_async(order, request_with("k"), counting.handler(), inline_executor(), [&](Answer answer) { answered.set_value(std::move(answer)); });
+    e.run_async(order, request_with("k"), counting.handler(), inline_executor(),
+                [&](Answer answer) { answered.set_value(std::move(answer)); });
     // Read back through the other session, it turned out not to be applied, and was sent again with the same owner.
     EXPECT_EQ(answered.get_future().get().outcome, Outcome::fresh);
     EXPECT_LT(steady_clock::now() - before, std::chrono::seconds(5));
@@ -144,13 +148,15 @@ TEST_F(Faults, when_every_session_is_stuck_callers_still_get_an_answer_and_a_lat
     const Operation order = e.operation(policy_of("order")).value();
     store->script([](const std::string&) { return Fault::hang; });
     std::promise<Answer> answered;
-    e.run_async(order, request_with("k"), counting.handler(), inline_executor(), [&](Answer answer) { answered.set_value(std::move(answer)); });
+    e.run_async(order, request_with("k"), counting.handler(), inline_executor(),
+                [&](Answer answer) { answered.set_value(std::move(answer)); });
     const Answer answer = answered.get_future().get();
     EXPECT_EQ(answer.outcome, Outcome::unavailable);
     EXPECT_EQ(counting.count(), 0);
     store->script({});
     store->release();
-    EXPECT_TRUE(eventually([&] { return e.run(order, request_with("k"), counting.handler()).outcome == Outcome::fresh; }));
+    EXPECT_TRUE(
+        eventually([&] { return e.run(order, request_with("k"), counting.handler()).outcome == Outcome::fresh; }));
     EXPECT_EQ(counting.count(), 1);
 }
 
@@ -169,7 +175,8 @@ TEST_F(Faults, a_full_queue_is_overloaded_and_nothing_runs) {
     };
     e.run_async(order, request_with("first"), counting.handler(), inline_executor(), done);
     ASSERT_TRUE(store->wait_hanging(1));
-    for (int i = 0; i < 5; ++i) e.run_async(order, request_with("k" + std::to_string(i)), counting.handler(), inline_executor(), done);
+    for (int i = 0; i < 5; ++i)
+        e.run_async(order, request_with("k" + std::to_string(i)), counting.handler(), inline_executor(), done);
     {
         const std::lock_guard lock(mutex);
         EXPECT_EQ(overloaded, 3);
@@ -190,14 +197,16 @@ TEST_F(Faults, concurrent_begins_share_one_batch) {
     };
     e.run_async(order, request_with("first"), counting.handler(), inline_executor(), done);
     ASSERT_TRUE(store->wait_hanging(1));
-    for (int i = 0; i < 30; ++i) e.run_async(order, request_with("k" + std::to_string(i)), counting.handler(), inline_executor(), done);
+    for (int i = 0; i < 30; ++i)
+        e.run_async(order, request_with("k" + std::to_string(i)), counting.handler(), inline_executor(), done);
     store->release();
     EXPECT_TRUE(eventually([&] { return open == 0; }));
     EXPECT_EQ(store->calls("begin"), 2);
     EXPECT_GE(store->greatest_batch(), 30);
 }
 
-// ---- the gate --------------------------------------------------------------------------------------------------------
+// ---- the gate
+// --------------------------------------------------------------------------------------------------------
 
 /// A lock that fails as told.
 struct FaultyLock : Lock {
@@ -208,7 +217,9 @@ struct FaultyLock : Lock {
         if (acquire_fails) return Error(ErrorKind::unavailable, "lock service is down");
         return inner->acquire(n, o, l, d);
     }
-    Result<bool> renew(std::string_view n, const Owner& o, std::int64_t l, Deadline d) override { return inner->renew(n, o, l, d); }
+    Result<bool> renew(std::string_view n, const Owner& o, std::int64_t l, Deadline d) override {
+        return inner->renew(n, o, l, d);
+    }
     Result<bool> release(std::string_view n, const Owner& o, Deadline d) override {
         auto done = inner->release(n, o, d);
         if (release_fails) return Error(ErrorKind::unavailable, "lock service is down");
@@ -258,11 +269,13 @@ TEST_F(GateFaults, C19_a_failing_unlock_hides_no_result_and_shuts_no_key) {
     lock->release_fails = false;
     lock->release_not_ours = true;
     EXPECT_EQ(e.run(order, request_with("b"), counting.handler()).outcome, Outcome::fresh);
-    std::thread other([&] { EXPECT_EQ(e.run(order, request_with("b"), counting.handler()).outcome, Outcome::replayed); });
+    std::thread other(
+        [&] { EXPECT_EQ(e.run(order, request_with("b"), counting.handler()).outcome, Outcome::replayed); });
     other.join();
 }
 
-// ---- joining ---------------------------------------------------------------------------------------------------------
+// ---- joining
+// ---------------------------------------------------------------------------------------------------------
 
 struct Joining : Faults {
     std::promise<void> go;
@@ -297,7 +310,8 @@ TEST_F(Joining, C39_waiting_duplicates_cost_no_store_call_and_other_keys_go_on) 
     }
     EXPECT_EQ(store->calls("begin"), begins);
     EXPECT_EQ(store->calls("find"), finds);
-    for (int i = 0; i < 50; ++i) EXPECT_EQ(e.run(order, request_with("cold" + std::to_string(i)), counting.handler()).outcome, Outcome::fresh);
+    for (int i = 0; i < 50; ++i)
+        EXPECT_EQ(e.run(order, request_with("cold" + std::to_string(i)), counting.handler()).outcome, Outcome::fresh);
     go.set_value();
     leader.join();
     EXPECT_TRUE(eventually([&] { return answered == 500; }));
@@ -361,7 +375,8 @@ TEST_F(Joining, B062_a_waiting_duplicate_whose_caller_left_is_removed) {
     std::promise<Answer> answered;
     AsyncOptions options;
     options.caller_gone = gone.get_token();
-    e.run_async(order, request_with("k"), slow(), inline_executor(), options, [&](Answer answer) { answered.set_value(std::move(answer)); });
+    e.run_async(order, request_with("k"), slow(), inline_executor(), options,
+                [&](Answer answer) { answered.set_value(std::move(answer)); });
     gone.request_stop();
     EXPECT_EQ(answered.get_future().get().outcome, Outcome::in_progress);  // long before the leader ends
     go.set_value();
@@ -377,12 +392,15 @@ TEST_F(Joining, B061_C25_a_caller_that_leaves_during_the_handler_cancels_nothing
     struct Thread final : Executor {
         std::thread thread;
         void post(std::function<void()> task) override {
-            if (thread.joinable()) task();
-            else thread = std::thread(std::move(task));
+            if (thread.joinable())
+                task();
+            else
+                thread = std::thread(std::move(task));
         }
     } executor;
     std::promise<Answer> answered;
-    e.run_async(order, request_with("k"), slow(), executor, options, [&](Answer answer) { answered.set_value(std::move(answer)); });
+    e.run_async(order, request_with("k"), slow(), executor, options,
+                [&](Answer answer) { answered.set_value(std::move(answer)); });
     ASSERT_TRUE(eventually([&] { return started == 1; }));
     gone.request_stop();
     go.set_value();
@@ -410,13 +428,16 @@ TEST_F(Joining, S54_a_duplicate_waiting_for_another_instance_is_woken_by_the_fin
     go.set_value();
     owner.join();
     waiter.join();
-    EXPECT_LT(steady_clock::now() - finished, std::chrono::seconds(5));  // the lease, and with it the next poll, is 10 s away
+    EXPECT_LT(steady_clock::now() - finished,
+              std::chrono::seconds(5));  // the lease, and with it the next poll, is 10 s away
     EXPECT_EQ(started.load(), 1);
 }
 
 TEST_F(Joining, C11_an_attempt_that_was_taken_over_is_fenced_off_and_the_record_is_the_other_s) {
     const auto shared = memory::store();
-    const std::string quick = "nebis: {idempotent: {lock-expire-millis: 200, budget-millis: 150, on-unknown: retry, lock-renew: {enabled: false}}}";
+    const std::string quick =
+        "nebis: {idempotent: {lock-expire-millis: 200, budget-millis: 150, on-unknown: retry, lock-renew: {enabled: "
+        "false}}}";
     Engine a = engine_on(shared, quick), b = engine_on(shared, quick);
     const Operation at_a = a.operation(policy_of("order")).value(), at_b = b.operation(policy_of("order")).value();
     Answer of_a;
@@ -438,7 +459,8 @@ TEST_F(Joining, C11_an_attempt_that_was_taken_over_is_fenced_off_and_the_record_
 
 TEST_F(Joining, C13_a_running_attempt_is_never_free_before_its_lease_is_over) {
     const auto shared = memory::store();
-    Engine a = engine_on(shared, "nebis: {idempotent: {on-unknown: retry}}"), b = engine_on(shared, "nebis: {idempotent: {on-unknown: retry}}");
+    Engine a = engine_on(shared, "nebis: {idempotent: {on-unknown: retry}}"),
+           b = engine_on(shared, "nebis: {idempotent: {on-unknown: retry}}");
     const Operation at_a = a.operation(policy_of("order")).value(), at_b = b.operation(policy_of("order")).value();
     std::thread owner([&] { a.run(at_a, request_with("k"), slow()); });
     ASSERT_TRUE(eventually([&] { return started == 1; }));
@@ -448,7 +470,8 @@ TEST_F(Joining, C13_a_running_attempt_is_never_free_before_its_lease_is_over) {
     owner.join();
 }
 
-// ---- owners ----------------------------------------------------------------------------------------------------------
+// ---- owners
+// ----------------------------------------------------------------------------------------------------------
 
 TEST(OwnerTest, C16_owners_are_unique_among_threads_and_forked_children) {
     std::set<Owner> seen;
