@@ -14,6 +14,8 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
+constexpr milliseconds longest_leave{5'000};
+
 Deadline deadline_of(protocol::Millis until) { return Deadline(milliseconds(until)); }
 
 }  // namespace
@@ -146,7 +148,9 @@ protocol::Event Call::entered(Result<EnterOutcome> outcome) {
 std::optional<protocol::Event> Call::leave(const Action& action) {
     GateLine& gate = *operation_->gate;
     LeaveRequest request{execution_.trace_id, execution_.owner, nullptr, 0};
-    const Deadline deadline = now_ + milliseconds(operation_->rules.enter_budget);
+    // Nobody waits for it, so it may take its time on a slow day: a lock that is left standing keeps its key for a
+    // lease.
+    const Deadline deadline = now_ + std::min(operation_->settings.lease, longest_leave);
     if (gate.direct()) {
         if (const auto left = gate.leave(request, deadline); !left || !*left)
             NEBIS_MARK("the lock wasn't ours any more");

@@ -59,7 +59,7 @@ TEST_P(OneKey, C17_runs_once_cold_and_warm) {
     policy.operation = "race";
     policy.key = header("Idempotency-Key");
     policy.on_duplicate = on_duplicate;
-    policy.wait = std::chrono::seconds(20);
+    policy.wait = std::chrono::seconds(50);
     const Operation operation = engine.operation(policy).value();
     Pool pool(4);
     for (int round = 0; round < rounds; ++round) {
@@ -125,19 +125,22 @@ TEST(OneKeyCoroutine, C17_runs_once_in_the_coroutine_shape) {
         Engine engine = engine_on(where == Where::memory ? memory::store() : sqlite_store(folder.file("race.db")));
         std::atomic<int> runs{0};
         auto pay = engine.idempotent(
-            {.operation = "pay", .key = "#order", .on_duplicate = OnDuplicate::wait, .wait = std::chrono::seconds(20)},
+            {.operation = "pay", .key = "#order", .on_duplicate = OnDuplicate::wait, .wait = std::chrono::seconds(50)},
             args("order"), [&runs](long order) { return std::to_string(order) + "/" + std::to_string(++runs); });
         Pool pool(4);
         for (int round = 0; round < rounds; ++round) {
             runs = 0;
             std::latch all(threads);
             std::atomic<int> wrong{0};
+            std::mutex mutex;
+            std::string why;
             auto one = [&](long order) -> Detached {
                 std::string paid;
                 try {
                     paid = co_await pay.awaitable(pool, order);
-                } catch (...) {
-                    ++wrong;
+                } catch (const std::exception& e) {
+                    const std::lock_guard lock(mutex);
+                    why = e.what();
                 }
                 if (paid != std::to_string(order) + "/1") ++wrong;
                 all.count_down();
@@ -147,7 +150,7 @@ TEST(OneKeyCoroutine, C17_runs_once_in_the_coroutine_shape) {
             for (auto& caller : callers) caller.join();
             all.wait();
             EXPECT_EQ(runs.load(), 1);
-            EXPECT_EQ(wrong.load(), 0);
+            EXPECT_EQ(wrong.load(), 0) << why;
         }
     }
 }

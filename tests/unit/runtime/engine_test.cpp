@@ -102,7 +102,7 @@ TEST(Engine, C01_without_a_required_key_nothing_is_stored_and_every_request_runs
 // ---- C22: what a failure means
 // ---------------------------------------------------------------------------------------
 
-TEST(Failure, C22_not_executed_releases_the_key) {
+TEST(Failure, C22_C64_not_executed_releases_the_key) {
     Engine engine = memory_engine();
     const Operation order = engine.operation(policy_of("order")).value();
     const auto runs = std::make_shared<std::atomic<int>>(0);
@@ -241,7 +241,7 @@ TEST(Duplicate, S26_throw_refuses_with_a_retry_after_and_the_catalogue_s_words) 
     const Operation order = engine.operation(policy_of("order")).value();
     Holding holding(engine, order, request_with("k"));
     const Answer busy = engine.run(order, request_with("k"), Counting().handler());
-    EXPECT_EQ(busy.outcome, Outcome::in_progress);
+    EXPECT_EQ(busy.outcome, Outcome::in_progress);  // C64: never "done" while it may still roll back
     EXPECT_GT(busy.retry_after.count(), 0);
     EXPECT_FALSE(busy.message.empty());
     EXPECT_TRUE(busy.joined);
@@ -606,7 +606,7 @@ TEST(Life, an_execution_tells_who_it_is_and_says_lost_once_its_call_has_ended) {
     EXPECT_THROW(kept->check(), OutcomeUnknown);
 }
 
-TEST(Life, C62_a_handler_that_answers_later_and_one_that_goes_away) {
+TEST(Life, a_handler_that_answers_later_and_one_that_goes_away) {
     Engine engine = memory_engine();
     const Operation order = engine.operation(policy_of("order")).value();
     std::thread later;

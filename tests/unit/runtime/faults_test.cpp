@@ -211,17 +211,21 @@ TEST_F(Faults, concurrent_begins_share_one_batch) {
 /// A lock that fails as told.
 struct FaultyLock : Lock {
     std::atomic<bool> acquire_fails{false}, release_fails{false}, release_not_ours{false};
+    std::atomic<int> held{0};
     std::shared_ptr<Lock> inner = local::lock();
     std::string_view name() const noexcept override { return "faulty"; }
     Result<std::int64_t> acquire(std::string_view n, const Owner& o, std::int64_t l, Deadline d) override {
         if (acquire_fails) return Error(ErrorKind::unavailable, "lock service is down");
-        return inner->acquire(n, o, l, d);
+        auto rest = inner->acquire(n, o, l, d);
+        if (rest && *rest == 0) ++held;
+        return rest;
     }
     Result<bool> renew(std::string_view n, const Owner& o, std::int64_t l, Deadline d) override {
         return inner->renew(n, o, l, d);
     }
     Result<bool> release(std::string_view n, const Owner& o, Deadline d) override {
         auto done = inner->release(n, o, d);
+        if (done && *done) --held;
         if (release_fails) return Error(ErrorKind::unavailable, "lock service is down");
         if (release_not_ours) return false;
         return done;
@@ -272,6 +276,87 @@ TEST_F(GateFaults, C19_a_failing_unlock_hides_no_result_and_shuts_no_key) {
     std::thread other(
         [&] { EXPECT_EQ(e.run(order, request_with("b"), counting.handler()).outcome, Outcome::replayed); });
     other.join();
+}
+
+TEST_F(GateFaults, C26_the_lock_is_released_on_every_way_out) {
+    Engine e = engine();
+    const Operation order = e.operation(policy_of("order")).value();
+    const std::vector<Handler> ways = {
+        Handler([](const Request&, Execution&) {
+            return Response{200, {}, "body", false};
+        }),
+        Handler([](const Request&, Execution&) {
+            return Response{303, {{"Location", "/elsewhere"}}, "", false};
+        }),
+        Handler([](const Request&, Execution&) -> Response { throw NotExecuted("no"); }),
+        Handler([](const Request&, Execution&) -> Response { throw Rejected("no"); }),
+        Handler([](const Request&, Execution&) -> Response { throw OutcomeUnknown("?"); }),
+        Handler([](const Request&, Execution&) -> Response { throw 7; }),
+        Handler::later([](const Request&, Execution, Completion completion) {
+            completion.answer({200, {}, "later", false});
+        }),
+        Handler::later([](const Request&, Execution, Completion) {}),
+        Handler::later(
+            [](const Request&, Execution, Completion) { throw std::runtime_error("before it could answer"); }),
+    };
+    for (std::size_t way = 0; way < ways.size(); ++way) {
+        const Request request = request_with("k" + std::to_string(way));
+        EXPECT_EQ(e.run(order, request, ways[way]).outcome, Outcome::fresh);
+        e.run(order, request, counting.handler());                              // a duplicate takes and leaves it too
+        e.run(order, request_with(request.headers[0].value, "{}"), ways[way]);  // and a mismatch
+    }
+    EXPECT_TRUE(e.drain(std::chrono::seconds(10)));
+    // `leave` isn't waited for: it has surely been carried once another call has gone through the same queue.
+    for (const auto end = steady_clock::now() + std::chrono::seconds(10); lock->held != 0 && steady_clock::now() < end;)
+        std::this_thread::sleep_for(milliseconds(5));
+    EXPECT_EQ(lock->held.load(), 0);
+}
+
+// ---- executors
+// -------------------------------------------------------------------------------------------------------
+
+struct RefusingExecutor final : Executor {
+    void post(std::function<void()>) override { throw std::runtime_error("full"); }
+};
+struct DroppingExecutor final : Executor {
+    void post(std::function<void()>) override {}
+};
+
+TEST(Executors, one_that_refuses_or_drops_its_task_leaves_a_free_key_and_an_answered_caller) {
+    Engine engine = memory_engine();
+    const Operation order = engine.operation(policy_of("order")).value();
+    RefusingExecutor refusing;
+    DroppingExecutor dropping;
+    for (Executor* executor : {static_cast<Executor*>(&refusing), static_cast<Executor*>(&dropping)}) {
+        std::promise<Answer> answered;
+        AsyncOptions options;
+        options.answers = &inline_executor();
+        const Counting counting;
+        engine.run_async(order, request_with("k"), counting.handler(), *executor, options,
+                         [&](Answer answer) { answered.set_value(std::move(answer)); });
+        const Answer answer = answered.get_future().get();
+        EXPECT_EQ(answer.outcome, Outcome::unavailable);
+        EXPECT_FALSE(answer.handler_ran);
+        EXPECT_EQ(counting.count(), 0);
+        EXPECT_EQ(engine.inspect(order, request_with("k")).value()->status, RecordStatus::fail);
+    }
+    EXPECT_EQ(engine.run(order, request_with("k"), Counting().handler()).outcome, Outcome::fresh);
+}
+
+TEST(Executors, the_last_handle_may_die_inside_a_callback) {
+    auto store = std::make_shared<FaultyStore>(memory::store());
+    std::promise<Outcome> answered;
+    {
+        auto engine = std::make_shared<Engine>(engine_on(store));
+        const Operation order = engine->operation(policy_of("order")).value();
+        Engine& e = *engine;
+        e.run_async(order, request_with("k"), Counting().handler(), inline_executor(),
+                    [kept = std::move(engine), &answered](Answer answer) mutable {
+                        kept.reset();
+                        answered.set_value(answer.outcome);
+                    });
+    }
+    EXPECT_EQ(answered.get_future().get(), Outcome::fresh);
 }
 
 // ---- joining
