@@ -24,7 +24,7 @@ std::string configuration(std::chrono::milliseconds lease) {
     return "nebis:\n"
            "  idempotent:\n"
            "    lock-expire-millis: " +
-           std::to_string(lease.count()) +
+           std::to_string(lease.count()) + "\n    budget-millis: " + std::to_string(lease.count() * 9 / 10) +
            "\n"
            "    record-expire-millis: 20000\n"
            "    scheduler-interval-millis: 200\n"

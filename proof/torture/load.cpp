@@ -11,6 +11,7 @@ using namespace std::chrono_literals;
 using proof::Said;
 
 constexpr std::size_t hot_keys = 6;
+constexpr std::size_t open_per_client = 8;
 constexpr unsigned hot_uses = 40;  ///< then another key is hot
 
 bool happens(std::mt19937_64& chance, double probability) {
@@ -51,16 +52,26 @@ void Load::start() {
 }
 
 std::size_t Load::finish(std::chrono::milliseconds patience) {
-    const auto until = std::chrono::steady_clock::now() + patience;
     const auto open = [&] {
         const std::lock_guard lock(mutex_);
-        return std::count_if(wishes_.begin(), wishes_.end(), [](const auto& wish) { return !wish->answered; });
+        return open_count();
     };
     settling_ = true;
-    while (open() > 0 && std::chrono::steady_clock::now() < until) std::this_thread::sleep_for(20ms);
+    auto progress = std::chrono::steady_clock::now();
+    for (std::size_t left = open(); left > 0 && std::chrono::steady_clock::now() - progress < patience;) {
+        std::this_thread::sleep_for(20ms);
+        const std::size_t now = open();
+        if (now < left) progress = std::chrono::steady_clock::now();
+        left = now;
+    }
     for (auto& client : clients_) client.request_stop();
     clients_.clear();
-    return static_cast<std::size_t>(open());
+    return open();
+}
+
+std::size_t Load::open_count() const {
+    return static_cast<std::size_t>(
+        std::count_if(wishes_.begin(), wishes_.end(), [](const auto& wish) { return !wish->answered; }));
 }
 
 proof::History Load::take(std::chrono::seconds forget_after) {
@@ -82,7 +93,7 @@ void Load::client(unsigned number, std::stop_token stop) {
     std::mt19937_64 chance(options_.seed * 1'000'003 + rounds_ * 1'009 + number);
     while (!stop.stop_requested()) {
         const bool settling = settling_;
-        const auto wish = settling ? open_wish(chance) : choose(chance);
+        const auto wish = choose(chance, settling);
         if (!wish) {
             std::this_thread::sleep_for(5ms);
             continue;
@@ -105,8 +116,11 @@ std::shared_ptr<Load::Wish> Load::new_wish(std::mt19937_64& chance) {
     return wish;
 }
 
-std::shared_ptr<Load::Wish> Load::choose(std::mt19937_64& chance) {
+std::shared_ptr<Load::Wish> Load::choose(std::mt19937_64& chance, bool settling) {
     const std::lock_guard lock(mutex_);
+    if (settling) return open_wish(chance);
+    // Nobody wants ever more while nothing is done.
+    if (open_count() > open_per_client * options_.clients) return open_wish(chance);
     const int dice = between(chance, 0, 99);
     if (dice < 45) {
         std::erase_if(hot_, [](const auto& wish) { return wish->uses >= hot_uses; });
@@ -121,7 +135,6 @@ std::shared_ptr<Load::Wish> Load::choose(std::mt19937_64& chance) {
 }
 
 std::shared_ptr<Load::Wish> Load::open_wish(std::mt19937_64& chance) {
-    const std::lock_guard lock(mutex_);
     std::vector<std::shared_ptr<Wish>> open;
     for (const auto& wish : wishes_)
         if (!wish->answered) open.push_back(wish);

@@ -34,8 +34,8 @@ public:
     ~Load();
 
     void start();
-    /// No new wishes; those that have no final answer yet are asked for again until they have, or the time is up.
-    /// Returns how many remained without.
+    /// No new wishes; those that have no final answer yet are asked for again until they have. Gives up when none got
+    /// one for that long: a slow machine isn't a stuck service. Returns how many remained without.
     std::size_t finish(std::chrono::milliseconds patience);
     /// Everything that clients saw of the keys touched since the last `take`, from their beginning on. What is older
     /// than `forget_after` is forgotten then.
@@ -59,7 +59,8 @@ private:
     };
 
     void client(unsigned number, std::stop_token stop);
-    std::shared_ptr<Wish> choose(std::mt19937_64& chance);
+    std::shared_ptr<Wish> choose(std::mt19937_64& chance, bool settling);
+    std::size_t open_count() const;
     std::shared_ptr<Wish> new_wish(std::mt19937_64& chance);
     std::shared_ptr<Wish> open_wish(std::mt19937_64& chance);
     void ask(Wish& wish, std::mt19937_64& chance, bool settling);
