@@ -3,13 +3,6 @@
 set(NEBIS_CMAKE_DIR "${CMAKE_CURRENT_LIST_DIR}")
 set(NEBIS_INSTALL_CMAKE_DIR "${CMAKE_INSTALL_LIBDIR}/cmake/Nebis")
 
-# nebis_room(<folder>): enter a room.
-function(nebis_room folder)
-    if(EXISTS "${CMAKE_CURRENT_SOURCE_DIR}/${folder}/CMakeLists.txt")
-        add_subdirectory("${folder}")
-    endif()
-endfunction()
-
 # nebis_core_room(<name> SOURCES <cpp>... [LINK <library>...] [ROOMS <other room>...])
 # Makes the OBJECT library nebis_<name>; all of them together become Nebis::core.
 # LINK: outside libraries. ROOMS: other core rooms whose code this one calls; a test that links

@@ -45,11 +45,11 @@ bool begins_a_request(char c) noexcept { return (c >= 'A' && c <= 'Z') || (c >= 
 
 }  // namespace
 
-Connection::Connection(std::shared_ptr<Worker> worker, std::shared_ptr<std::atomic<std::size_t>> open, Socket socket,
+Connection::Connection(std::shared_ptr<Worker> worker, std::shared_ptr<Common> common, Socket socket,
                        std::shared_ptr<Site> site, const WireOptions& options)
     : worker_(*worker),
       worker_alive_(worker),
-      open_(std::move(open)),
+      common_(std::move(common)),
       socket_(std::move(socket)),
       site_(std::move(site)),
       options_(options),
@@ -59,6 +59,7 @@ Connection::Connection(std::shared_ptr<Worker> worker, std::shared_ptr<std::atom
 
 Task<> Connection::run(std::shared_ptr<Connection> self, bool turned_away) {
     self->worker_.connections.insert(self.get());
+    if (self->common_->stopping) self->last_ = true;  // it came while the others were told
     error_code ignored;
     self->socket_.set_option(asio::ip::tcp::no_delay(true), ignored);
     self->socket_.non_blocking(true, ignored);
@@ -75,7 +76,7 @@ Task<> Connection::run(std::shared_ptr<Connection> self, bool turned_away) {
     self->gone_.request_stop();
     self->socket_.close(ignored);
     self->worker_.connections.erase(self.get());
-    self->open_->fetch_sub(1);
+    self->common_->open.fetch_sub(1);
 }
 
 Task<> Connection::serve() {
@@ -94,7 +95,7 @@ Task<> Connection::serve() {
         }
         // Where the next request begins is known only when this one was read to its end.
         const bool whole = parser_ && parser_->is_done();
-        const bool keep = keep_alive_ && whole && !worker_.stopping && !last_ && !gone_.stop_requested();
+        const bool keep = keep_alive_ && whole && !common_->stopping && !last_ && !gone_.stop_requested();
         auto progress = write(keep);
         if (progress == Progress::more) progress = co_await write_rest() ? Progress::done : Progress::failed;
         if (progress == Progress::failed) co_return;

@@ -34,11 +34,16 @@ using Timer = boost::asio::basic_waitable_timer<std::chrono::steady_clock,
 
 class Connection;
 
+/// What the connections of a server share, whatever thread they live on.
+struct Common {
+    std::atomic<std::size_t> open = 0;   ///< connections
+    std::atomic<bool> stopping = false;  ///< set before any connection is told: no answer invites another request
+};
+
 /// One I/O thread with its connections; nothing on it is locked, since nobody else touches them.
 struct Worker {
     boost::asio::io_context io{1};
     std::set<Connection*> connections;
-    bool stopping = false;
     std::thread thread;
 };
 
@@ -46,7 +51,7 @@ struct Worker {
 /// worker.
 class Connection : public std::enable_shared_from_this<Connection> {
 public:
-    Connection(std::shared_ptr<Worker> worker, std::shared_ptr<std::atomic<std::size_t>> open, Socket socket,
+    Connection(std::shared_ptr<Worker> worker, std::shared_ptr<Common> common, Socket socket,
                std::shared_ptr<Site> site, const WireOptions& options);
 
     /// Until the client or the server has had enough. `turned_away`: tell the client that there are too many
@@ -88,7 +93,7 @@ private:
 
     Worker& worker_;  ///< owns the coroutine and so this; a strong reference would be a cycle
     std::weak_ptr<Worker> worker_alive_;
-    std::shared_ptr<std::atomic<std::size_t>> open_;  ///< connections of the server
+    std::shared_ptr<Common> common_;
     Socket socket_;
     std::shared_ptr<Site> site_;
     const WireOptions options_;

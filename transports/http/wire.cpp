@@ -67,7 +67,7 @@ struct Wire::State {
     WireOptions options;
     std::vector<std::shared_ptr<Worker>> workers;
     std::optional<Acceptor> acceptor;
-    std::shared_ptr<std::atomic<std::size_t>> open = std::make_shared<std::atomic<std::size_t>>(0);
+    std::shared_ptr<Common> common = std::make_shared<Common>();
     std::atomic<std::uint16_t> port = 0;
     asio::io_context control{1};  ///< of `wait`
     std::mutex stopping;
@@ -86,12 +86,12 @@ Task<> Wire::State::accept() {
             co_await pause.async_wait(asio::as_tuple(use_task));
             continue;
         }
-        const auto count = open->fetch_add(1) + 1;
+        const auto count = common->open.fetch_add(1) + 1;
         if (count > options.max_connections + turned_away_at_once) {
-            open->fetch_sub(1);
+            common->open.fetch_sub(1);
             continue;  // closed by its destructor
         }
-        auto connection = std::make_shared<Connection>(worker, open, std::move(socket), site, options);
+        auto connection = std::make_shared<Connection>(worker, common, std::move(socket), site, options);
         asio::co_spawn(worker->io, Connection::run(std::move(connection), count > options.max_connections),
                        asio::detached);
     }
@@ -149,17 +149,17 @@ void Wire::stop(std::chrono::milliseconds drain) {
     state.control.stop();
     const std::lock_guard lock(state.stopping);  // two may want it; the second finds nothing left to do
     if (state.workers.empty()) return;
+    state.common->stopping = true;
     asio::post(state.workers.front()->io, [&state] {
         error_code ignored;
         state.acceptor->close(ignored);
     });
     for (auto& worker : state.workers)
         asio::post(worker->io, [one = worker.get()] {
-            one->stopping = true;
             for (auto* connection : one->connections) connection->last_request();
         });
     const auto until = std::chrono::steady_clock::now() + drain;
-    while (state.open->load() > 0 && std::chrono::steady_clock::now() < until)
+    while (state.common->open.load() > 0 && std::chrono::steady_clock::now() < until)
         std::this_thread::sleep_for(std::chrono::milliseconds(1));
     for (auto& worker : state.workers) worker->io.stop();
     for (auto& worker : state.workers) worker->thread.join();
