@@ -457,8 +457,12 @@ std::optional<protocol::Event> Call::wait(const Action& action) {
     const bool blocks = blocking();
     {
         const std::lock_guard lock(wait_mutex_);
-        auto wake = [weak = weak_from_this(), ticket] {
-            if (const auto self = weak.lock()) self->woken(ticket);
+        // Once its ticket is closed, a blocking call goes on at once and may change under the eyes of whoever woke it.
+        auto wake = [weak = weak_from_this(), ticket, blocks] {
+            const auto self = weak.lock();
+            if (!self) return;
+            if (!blocks) return self->woken(ticket);
+            if (self->close_wait(ticket)) futex_wake(self->signal_);
         };
         if (for_change) {
             operation_->metrics.waiting.add();
@@ -480,9 +484,9 @@ std::optional<protocol::Event> Call::wait(const Action& action) {
     return event(Event::Kind::timer);
 }
 
+/// A call that doesn't block: whoever closes the ticket drives on.
 void Call::woken(std::uint32_t ticket) {
     if (!close_wait(ticket)) return;
-    if (blocking()) return futex_wake(signal_);
     drop_timer();
     if (waits_for_change_.load(std::memory_order_acquire)) operation_->metrics.waiting.sub();
     drive(event(Event::Kind::timer));

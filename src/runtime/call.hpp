@@ -81,6 +81,7 @@ private:
     Answer take_answer();
     void caller_left();
     TraceKey key() const noexcept { return {execution_.trace_id, trace_hash_}; }
+    /// For the thread that drives: it changes when a blocking caller leaves.
     bool blocking() const noexcept { return !options_.executor && !left_; }
 
     // ---- unprotected.cpp: observe mode, switched off, no key
