@@ -78,7 +78,7 @@ struct Wire::State {
 Task<> Wire::State::accept() {
     Timer pause(workers.front()->io.get_executor());
     for (std::size_t turn = 0;; ++turn) {
-        const auto worker = workers[turn % workers.size()];
+        const auto& worker = workers[turn % workers.size()];  // owning it here would be a cycle: it owns this coroutine
         auto [code, socket] = co_await acceptor->async_accept(worker->io.get_executor(), asio::as_tuple(use_task));
         if (!acceptor->is_open()) co_return;
         if (code) {  // no descriptors left, say: they come back when connections end

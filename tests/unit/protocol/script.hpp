@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <initializer_list>
+#include <memory>
 #include <string>
 #include <string_view>
 
@@ -155,7 +156,7 @@ struct Line {
 /// Feeds the events one by one; a wrong action names its line.
 class Script {
 public:
-    explicit Script(const Rules& rules = {}) : rules_(rules), machine_(&rules_) {}
+    explicit Script(const Rules& rules = {}) : rules_(std::make_shared<Rules>(rules)), machine_(rules_.get()) {}
     Script& play(std::initializer_list<Line> lines) {
         for (const Line& line : lines) {
             now_ += line.later;
@@ -173,7 +174,7 @@ public:
     Millis now() const { return now_; }
 
 private:
-    Rules rules_;
+    std::shared_ptr<const Rules> rules_;  ///< copies of a script, and their machines, share it
     RequestMachine machine_;
     Action last_;
     Millis now_ = 0;
