@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "identify/canonical.hpp"
+#include "identify/noise.hpp"
+#include "support.hpp"
+
+#include <future>
+#include <thread>
+#include <vector>
+
+/// Field cases that go through the whole engine and belong to no single room.
+namespace nebis {
+namespace {
+
+using namespace testkit;
+using std::chrono::milliseconds;
+
+Deadline soon() { return std::chrono::steady_clock::now() + std::chrono::seconds(10); }
+
+Handler failing_with(std::function<void()> what) {
+    return Handler([what = std::move(what)](const Request&, Execution&) -> Response {
+        what();
+        return {};
+    });
+}
+
+TEST(Redelivery, C58_a_message_is_seen_only_once_it_was_processed) {
+    Engine engine = memory_engine();
+    const Operation consume = engine.operation(policy_of("consume")).value();
+    // First delivery: in progress isn't "done", and a failure leaves the message for the next delivery.
+    const Answer failed =
+        engine.run(consume, request_with("m"), failing_with([&] {
+                       EXPECT_EQ(engine.inspect(consume, request_with("m")).value()->status, RecordStatus::processing);
+                       throw NotExecuted("database away");
+                   }));
+    EXPECT_TRUE(failed.failure);
+    const Counting counting;
+    EXPECT_EQ(engine.run(consume, request_with("m"), counting.handler()).outcome, Outcome::fresh);
+    EXPECT_EQ(engine.run(consume, request_with("m"), counting.handler()).outcome, Outcome::replayed);
+    EXPECT_EQ(counting.count(), 1);
+    // A permanent error is final and told to every delivery: never silence, never a second run.
+    engine.run(consume, request_with("bad"), failing_with([] { throw Rejected("no such account"); }));
+    const Answer again = engine.run(consume, request_with("bad"), counting.handler());
+    EXPECT_TRUE(again.rejected);
+    EXPECT_EQ(again.response.body, "no such account");
+    EXPECT_EQ(counting.count(), 1);
+}
+
+TEST(Redelivery, B028_a_key_past_its_retention_is_new_and_its_attempts_start_again) {
+    Engine engine = memory_engine("nebis: {idempotent: {lock-expire-millis: 100, budget-millis: 90}}");
+    Policy policy = policy_of("order");
+    policy.retention = milliseconds(1'000);
+    const Operation order = engine.operation(policy).value();
+    engine.run(order, request_with("k"), failing_with([] { throw NotExecuted("?"); }));
+    const Counting counting;
+    const Answer first = engine.run(order, request_with("k"), counting.handler());
+    EXPECT_EQ(first.attempt, 2U);
+    const Request other = request_with("k", R"({"amount":"2"})");  // no mismatch either: the old request is forgotten
+    Answer again;
+    const auto end = soon();
+    do {
+        again = engine.run(order, other, counting.handler());
+        std::this_thread::sleep_for(milliseconds(20));
+    } while (again.outcome != Outcome::fresh && std::chrono::steady_clock::now() < end);
+    EXPECT_EQ(again.outcome, Outcome::fresh);
+    EXPECT_EQ(again.attempt, 1U);
+    EXPECT_GT(again.fencing_token, first.fencing_token);
+    EXPECT_EQ(counting.count(), 2);
+}
+
+/// A store that holds the record of one request as another version of the product wrote it.
+class OtherVersion : public testing::Test {
+protected:
+    void written_with(const RequestHash& hash) {
+        const Operation order = engine_.operation(policy_of("order")).value();
+        engine_.run(order, request, Counting().handler());
+        trace_id_ = engine_.inspect(order, request).value()->trace_id;
+        ASSERT_TRUE(engine_.purge(order, request, "the test writes its own").value());
+        auto session = store_->open(soon()).value();
+        BeginRequest begin;
+        begin.trace_id = trace_id_;
+        begin.operation = "order";
+        begin.owner = {7, 7};
+        begin.request_hash = hash;
+        begin.lease_millis = 10'000;
+        begin.retention_millis = 3'600'000;
+        Result<BeginOutcome> begun = Error(ErrorKind::internal, "not set");
+        session->begin({&begin, 1}, {&begun, 1}, soon());
+        ASSERT_EQ(begun.value().kind, BeginOutcome::Kind::acquired);
+        const Response kept{201, {}, "of the other version", false};
+        FinishRequest finish;
+        finish.trace_id = trace_id_;
+        finish.version = begun.value().version;
+        finish.owner = begin.owner;
+        finish.response = &kept;
+        finish.retention_millis = 3'600'000;
+        Result<FinishOutcome> finished = Error(ErrorKind::internal, "not set");
+        session->finish({&finish, 1}, {&finished, 1}, soon());
+        ASSERT_TRUE(finished.value().applied);
+    }
+    RequestHash hashed(std::uint8_t scheme) const {
+        const auto noise = identify::NoiseFilter::make(std::vector<std::string>{}).value();
+        return identify::hash_request(request, noise, {}, scheme).value();
+    }
+
+    const Request request = request_with("k");
+    std::shared_ptr<Store> store_ = memory::store();
+    Engine engine_ = engine_on(store_, "nebis: {idempotent: {local-cache-millis: 0}}");
+    std::string trace_id_;
+};
+
+TEST_F(OtherVersion, C67_a_row_of_the_previous_scheme_is_compared_under_that_scheme) {
+    written_with(hashed(identify::previous_scheme));
+    const Operation order = engine_.operation(policy_of("order")).value();
+    const Counting counting;
+    const Answer same = engine_.run(order, request, counting.handler());
+    EXPECT_EQ(same.outcome, Outcome::replayed);
+    EXPECT_EQ(same.response.body, "of the other version");
+    EXPECT_EQ(engine_.run(order, request_with("k", R"({"amount":"2"})"), counting.handler()).outcome,
+              Outcome::mismatch);
+    EXPECT_EQ(counting.count(), 0);
+}
+
+TEST_F(OtherVersion, C67_a_row_of_a_scheme_not_known_here_is_neither_a_mismatch_nor_run_again) {
+    RequestHash later = hashed(identify::current_scheme);
+    later.scheme = 200;
+    written_with(later);
+    const Operation order = engine_.operation(policy_of("order")).value();
+    const Counting counting;
+    const Answer answer = engine_.run(order, request, counting.handler());
+    EXPECT_NE(answer.outcome, Outcome::fresh);
+    EXPECT_NE(answer.outcome, Outcome::mismatch);
+    EXPECT_NE(answer.outcome, Outcome::replayed);
+    EXPECT_TRUE(answer.error);
+    EXPECT_EQ(counting.count(), 0);
+}
+
+TEST(KeyRuleGuard, S64_once_a_changed_rule_is_accepted_it_is_served_and_the_old_one_is_not) {
+    const auto store = memory::store();
+    ASSERT_TRUE(engine_on(store).operation(policy_of("a")));
+    Policy changed = policy_of("a");
+    changed.key = fields({"/amount"});
+    Engine next = engine_on(store);
+    ASSERT_FALSE(next.operation(changed));
+    // The digest that the new rule has, as a store of its own learns it.
+    const auto elsewhere = memory::store();
+    ASSERT_TRUE(engine_on(elsewhere).operation(changed));
+    const std::string digest = elsewhere->open(soon()).value()->key_rule("a", "?", false, soon()).value();
+    EXPECT_EQ(store->open(soon()).value()->key_rule("a", digest, true, soon()).value(), digest);
+    EXPECT_TRUE(next.operation(changed));
+    const auto old = engine_on(store).operation(policy_of("a"));
+    ASSERT_FALSE(old);
+    EXPECT_EQ(old.error().code(), "key-rule-changed");
+}
+
+TEST(ByName, S34_each_extension_point_named_for_one_operation_serves_that_one_alone) {
+    struct Producer : ResponseProducer {
+        Response produce(const DuplicateInfo&, const Request&) const override { return {202, {}, "produced", false}; }
+    };
+    struct Classifier : ExceptionClassifier {
+        Certainty classify(std::exception_ptr, std::string_view) const override { return Certainty::rejected; }
+    };
+    struct Mask : Redactor {
+        std::string redact(std::string_view, std::string_view) const override { return "masked"; }
+    };
+    Drivers drivers;
+    drivers.response_producers["mine"] = std::make_shared<Producer>();
+    drivers.exception_classifiers["mine"] = std::make_shared<Classifier>();
+    drivers.redactors["mine"] = std::make_shared<Mask>();
+    Engine engine = memory_engine(
+        "nebis: {idempotent: {store-request: true, duplicate-handler: return, operations: {named: {"
+        "response-producer: mine, exception-classifier: mine, redactor: mine}}}}",
+        drivers);
+    for (const std::string name : {"named", "other"}) {
+        const bool named = name == "named";
+        const Operation operation = engine.operation(policy_of(name)).value();
+        EXPECT_EQ(engine.run(operation, request_with("c"), failing_with([] { throw std::domain_error("?"); })).rejected,
+                  named);
+        engine.run(operation, request_with("r"), Counting().handler());
+        EXPECT_EQ(engine.inspect(operation, request_with("r")).value()->request_body == "masked", named);
+        engine.run(operation, request_with("p"), failing_with([&] {
+                       // Another caller's duplicate, from its own thread, while this one is in progress.
+                       auto busy = std::async(std::launch::async, [&] {
+                           return engine.run(operation, request_with("p"), Counting().handler());
+                       });
+                       EXPECT_EQ(busy.get().produced, named);
+                   }));
+    }
+}
+
+template <class R, class Make>
+std::optional<R> duplicate_gets(Make make) {
+    Engine engine = memory_engine();
+    std::promise<void> started, go;
+    auto until = go.get_future().share();
+    auto slow = engine.idempotent({.operation = "slow", .key = "#id", .on_duplicate = OnDuplicate::give}, args("id"),
+                                  [&, until](long) {
+                                      started.set_value();
+                                      until.wait();
+                                      return make();
+                                  });
+    std::thread first([&] { slow(1); });
+    started.get_future().wait();
+    std::optional<R> got;
+    EXPECT_NO_THROW(got.emplace(slow(1)));
+    go.set_value();
+    first.join();
+    return got;
+}
+
+TEST(DefaultAnswers, S26_are_what_their_type_says_and_a_type_without_one_is_told_at_registration) {
+    const auto text = duplicate_gets<std::string>([] { return std::string("done"); });
+    ASSERT_TRUE(text);
+    EXPECT_NE(*text, "done");
+    EXPECT_FALSE(text->empty());  // the catalogue's sentence
+    EXPECT_EQ(duplicate_gets<bool>([] { return true; }), std::optional<bool>(false));
+    const auto nothing = duplicate_gets<std::optional<long>>([] { return std::optional<long>(7); });
+    ASSERT_TRUE(nothing);
+    EXPECT_FALSE(*nothing);
+    Engine engine = memory_engine();
+    EXPECT_THROW((void)engine.idempotent({.operation = "n", .key = "#id", .on_duplicate = OnDuplicate::give},
+                                         args("id"), [](long id) { return id; }),
+                 IdempotentException);
+}
+
+}  // namespace
+}  // namespace nebis
