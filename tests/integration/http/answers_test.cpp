@@ -238,6 +238,39 @@ TEST_F(HttpAnswers, S53_B075_oversize_answers_leave_a_tombstone) {
     EXPECT_EQ(runs, 1);
 }
 
+TEST_F(HttpAnswers, C34_what_a_retry_accepts_changes_no_byte_of_the_answer) {
+    std::string bytes;
+    for (int i = 0; i < 256; ++i) bytes.push_back(static_cast<char>(i));
+    open().post("/orders", by_header(), [&](const Request&) {
+        ++runs;
+        return Reply{200, bytes, {{"Content-Type", "application/octet-stream"}, {"ETag", "\"1\""}}};
+    });
+    serve();
+    EXPECT_EQ(post("k", "tea", "/orders", {{"Accept-Encoding", "gzip"}}).body, bytes);
+    for (const auto* accepted : {"gzip", "identity", "gzip;q=0, br", ""}) {
+        const auto again = post("k", "tea", "/orders", {{"Accept-Encoding", accepted}});
+        EXPECT_TRUE(replayed(again)) << accepted;
+        EXPECT_EQ(again.body, bytes) << accepted;
+        EXPECT_EQ(again.count("Content-Encoding"), 0u) << accepted;
+        EXPECT_EQ(again.header("ETag"), "\"1\"") << accepted;
+    }
+    EXPECT_EQ(runs, 1);
+}
+
+// Only a final answer is one: a handler that returns 1xx has answered nothing, and whether it did anything isn't known.
+TEST_F(HttpAnswers, B073_an_interim_status_is_never_recorded_as_the_answer) {
+    open().post("/orders", by_header(), [&](const Request&) {
+        ++runs;
+        return Reply{103, "", {{"Link", "</style.css>"}}};
+    });
+    serve();
+    EXPECT_EQ(post("k").status, 500);
+    const auto again = post("k");
+    EXPECT_GE(again.status, 400);
+    EXPECT_FALSE(replayed(again));
+    EXPECT_EQ(runs, 1);
+}
+
 TEST_F(HttpAnswers, C22_a_reply_that_says_nothing_happened_may_run_again) {
     open().post("/orders", by_header(), [&](const Request& request) {
         if (runs++ == 0) return Reply{503, "later", {{"Retry-After", "7"}, {"X-Own", "1"}}};

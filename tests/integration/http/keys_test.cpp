@@ -144,6 +144,29 @@ TEST_F(HttpKeys, B032_to_B042_json_bodies) {
     EXPECT_EQ(post("e", "{}", "/orders", json).status, 422);
 }
 
+// Compressed bodies are bytes: nothing is ever inflated, so there's no ratio to bomb with.
+TEST_F(HttpKeys, B044_B045_compressed_bodies_are_neither_inflated_nor_parsed) {
+    serve_orders();
+    const Headers packed = {{"Content-Type", "application/json"}, {"Content-Encoding", "gzip"}};
+    const std::string bomb("\x1f\x8b\x08\0\0\0\0\0\0\x03\xff\xff\xff", 13);
+    const auto first = post("k", bomb, "/orders", packed);
+    EXPECT_EQ(first.status, 201);
+    EXPECT_EQ(first.body, "order 1 [" + bomb + "]");
+    EXPECT_TRUE(replayed(post("k", bomb, "/orders", packed)));
+    EXPECT_EQ(post("k", bomb + "x", "/orders", packed).status, 422);
+    EXPECT_EQ(runs, 1);
+}
+
+TEST_F(HttpKeys, B052_protobuf_bodies_are_compared_by_their_bytes) {
+    serve_orders();
+    const Headers protobuf = {{"Content-Type", "application/x-protobuf"}};
+    const std::string fields("\x08\x01\x10\x02", 4), other_order("\x10\x02\x08\x01", 4);
+    EXPECT_EQ(post("k", fields, "/orders", protobuf).status, 201);
+    EXPECT_TRUE(replayed(post("k", fields, "/orders", protobuf)));
+    EXPECT_EQ(post("k", other_order, "/orders", protobuf).status, 422);
+    EXPECT_EQ(runs, 1);
+}
+
 // B025: tokens, each fault its own word
 TEST_F(HttpKeys, B025_S5_one_time_tokens) {
     const auto with_tokens =

@@ -14,7 +14,7 @@ namespace {
 using namespace testkit;
 using std::chrono::milliseconds;
 
-Deadline soon() { return std::chrono::steady_clock::now() + std::chrono::seconds(10); }
+Deadline soon() { return std::chrono::steady_clock::now() + std::chrono::seconds(20); }
 
 Handler failing_with(std::function<void()> what) {
     return Handler([what = std::move(what)](const Request&, Execution&) -> Response {
@@ -46,9 +46,9 @@ TEST(Redelivery, C58_a_message_is_seen_only_once_it_was_processed) {
 }
 
 TEST(Redelivery, B028_a_key_past_its_retention_is_new_and_its_attempts_start_again) {
-    Engine engine = memory_engine("nebis: {idempotent: {lock-expire-millis: 100, budget-millis: 90}}");
+    Engine engine = memory_engine("nebis: {idempotent: {lock-expire-millis: 500, budget-millis: 450}}");
     Policy policy = policy_of("order");
-    policy.retention = milliseconds(1'000);
+    policy.retention = milliseconds(2'000);
     const Operation order = engine.operation(policy).value();
     engine.run(order, request_with("k"), failing_with([] { throw NotExecuted("?"); }));
     const Counting counting;
@@ -104,7 +104,9 @@ protected:
 
     const Request request = request_with("k");
     std::shared_ptr<Store> store_ = memory::store();
-    Engine engine_ = engine_on(store_, "nebis: {idempotent: {local-cache-millis: 0}}");
+    // A short lease: for as long nothing is taken over after the start.
+    Engine engine_ =
+        engine_on(store_, "nebis: {idempotent: {local-cache-millis: 0, lock-expire-millis: 500, budget-millis: 450}}");
     std::string trace_id_;
 };
 
@@ -131,6 +133,59 @@ TEST_F(OtherVersion, C67_a_row_of_a_scheme_not_known_here_is_neither_a_mismatch_
     EXPECT_NE(answer.outcome, Outcome::mismatch);
     EXPECT_NE(answer.outcome, Outcome::replayed);
     EXPECT_TRUE(answer.error);
+    EXPECT_EQ(counting.count(), 0);
+}
+
+// ---- C20: what a retry is told after a kill; the kills themselves are in proof/torture
+
+/// A record that a process began and then died over, at the place the test says.
+class Killed : public OtherVersion {
+protected:
+    std::string die_in_handler(const Operation& operation, std::int64_t lease_millis) {
+        engine_.run(operation, request, Counting().handler());
+        const std::string trace_id = engine_.inspect(operation, request).value()->trace_id;
+        EXPECT_TRUE(engine_.purge(operation, request, "the test writes its own").value());
+        BeginRequest begin;
+        begin.trace_id = trace_id;
+        begin.operation = operation.name();
+        begin.owner = {7, 7};
+        begin.request_hash = hashed(identify::current_scheme);
+        begin.lease_millis = lease_millis;
+        begin.retention_millis = 3'600'000;
+        Result<BeginOutcome> begun = Error(ErrorKind::internal, "not set");
+        store_->open(soon()).value()->begin({&begin, 1}, {&begun, 1}, soon());
+        EXPECT_EQ(begun.value().kind, BeginOutcome::Kind::acquired);
+        return trace_id;
+    }
+};
+
+TEST_F(Killed, C20_in_the_handler_it_is_in_progress_until_the_lease_ends_then_as_on_unknown_says) {
+    for (const bool again : {false, true}) {
+        Policy policy = policy_of(again ? "runs-again" : "held");
+        if (again) policy.on_unknown = OnUnknown::retry;
+        const Operation operation = engine_.operation(policy).value();
+        die_in_handler(operation, 60'000);
+        const Counting counting;
+        const Answer early = engine_.run(operation, request, counting.handler());
+        EXPECT_EQ(early.outcome, Outcome::in_progress);
+        EXPECT_GT(early.retry_after.count(), 0);
+        ASSERT_TRUE(engine_.purge(operation, request, "next").value());
+        die_in_handler(operation, 1);
+        Answer late;
+        const auto end = soon();
+        do {
+            late = engine_.run(operation, request, counting.handler());
+        } while (late.outcome == Outcome::in_progress && std::chrono::steady_clock::now() < end);
+        EXPECT_EQ(late.outcome, again ? Outcome::fresh : Outcome::outcome_unknown);
+        EXPECT_EQ(counting.count(), again ? 1 : 0);
+    }
+}
+
+TEST_F(Killed, C20_after_the_record_was_stored_a_retry_replays) {
+    written_with(hashed(identify::current_scheme));
+    const Operation order = engine_.operation(policy_of("order")).value();
+    const Counting counting;
+    EXPECT_EQ(engine_.run(order, request, counting.handler()).outcome, Outcome::replayed);
     EXPECT_EQ(counting.count(), 0);
 }
 

@@ -394,6 +394,24 @@ TEST_F(SqliteFinishIn, record_goes_with_the_callers_own_transaction) {
     EXPECT_EQ(orders(), 1);
 }
 
+TEST_F(SqliteFinishIn, C62_nobody_sees_success_before_the_callers_commit_and_a_rollback_frees_the_key) {
+    const auto version = acquire("k", owner(1));
+    Response response;
+    response.status = 200;
+    response.body = "done";
+    Sql own(path());
+    own.run("BEGIN IMMEDIATE");
+    own.run("INSERT INTO orders (id) VALUES ('mine')");
+    ASSERT_TRUE(sqlite::finish_in(attempt("k", version, owner(1)), own.get(), response));
+    EXPECT_EQ(row("k").status, RecordStatus::processing);  // a duplicate replays nothing that may still vanish
+    EXPECT_FALSE(row("k").response);
+    own.run("ROLLBACK");
+    EXPECT_EQ(begin(*session_, "k", owner(2)).value().kind, BeginOutcome::Kind::in_progress);  // C64: never "done"
+    ASSERT_TRUE(finish(*session_, "k", version, owner(1), RecordStatus::fail).value().applied);
+    EXPECT_EQ(begin(*session_, "k", owner(2)).value().kind, BeginOutcome::Kind::acquired);
+    EXPECT_EQ(orders(), 0);
+}
+
 TEST_F(SqliteFinishIn, refuses_without_transaction_and_when_fenced_off) {
     const auto version = acquire("k", owner(1));
     Sql own(path());
