@@ -100,7 +100,8 @@ struct Counts {
 };
 
 const std::string limits =
-    "    limits: { waiters-max: 1000000, attempts-max: 1000000, queue-max: 1000000 }\n    lock-expire-millis: 60000\n";
+    "    limits: { waiters-max: 1000000, attempts-max: 1000000, queue-max: 1000000 }\n    lock-expire-millis: 60000\n  "
+    "  budget-millis: 50000\n";  // a hundred thousand at once begin one after another
 
 double waiting_duplicates(const Context& context) {
     const std::size_t keys = context.count(100);

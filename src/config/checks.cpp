@@ -55,6 +55,14 @@ std::optional<Complaint> check_plain_name(std::string_view text) {
     return plain("is no plain name", "use letters, digits, . _ and -");
 }
 
+std::optional<Complaint> check_digest_start(std::string_view text) {
+    constexpr std::size_t telling = 16;  // as many as the refusal shows
+    if (text.size() >= telling &&
+        std::ranges::all_of(text, [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); }))
+        return std::nullopt;
+    return plain("is no digest of a key rule", "copy the 16 or more digits that the refusal shows after 'here'");
+}
+
 std::optional<Complaint> check_header_name(std::string_view text) {
     if (!text.empty() &&
         std::ranges::all_of(text, [](char c) { return is_alnum(c) || is_one_of(c, "!#$%&'*+-.^_`|~"); }))

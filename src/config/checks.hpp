@@ -21,6 +21,7 @@ std::optional<Complaint> check_url(std::string_view text);
 std::optional<Complaint> check_cron(std::string_view text);
 std::optional<Complaint> check_key_prefix(std::string_view text);
 std::optional<Complaint> check_key_expression(std::string_view text);
+std::optional<Complaint> check_digest_start(std::string_view text);
 std::optional<Complaint> check_not_blank(std::string_view text);
 
 }  // namespace nebis::config

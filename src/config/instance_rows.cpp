@@ -149,7 +149,8 @@ std::vector<Row> upkeep_rows() {
          .fleet = true,
          .about = "Remember each operation's key rule in the store and refuse to serve an operation whose rule "
                   "differs: a changed rule makes new "
-                  "keys for old requests, and every one of them would run again."},
+                  "keys for old requests, and every one of them would run again. A change that is meant is told by "
+                  "`accept-key-rule`."},
         {.path = "instance",
          .field = [](T& t) -> Field { return &t.settings.instance; },
          .kind = Kind::text,

@@ -133,6 +133,17 @@ std::vector<Row> operation_rows() {
          .unset = "see `key-expression`",
          .about = "`automatic` chooses by priority even where code gives a rule; `all-parameters` hashes the whole "
                   "request without noise."},
+        {.path = "accept-key-rule",
+         .field = [](T& t) -> Field { return &t.operation.accept_key_rule; },
+         .kind = Kind::text,
+         .operation = true,
+         .max = 64,
+         .check = check_digest_start,
+         .unset = "no change of the rule is accepted",
+         .about = "The key rule of this digest may replace the one that the fleet agreed on: see `key-rule-guard`. The "
+                  "refusal of a changed rule shows its digest. The first instance to start with it moves the fleet; "
+                  "one with the old rule, started later, is refused. Keys of the old rule find no record any more: let "
+                  "its retries run out first."},
         {.path = "key-required",
          .field = [](T& t) -> Field { return &t.operation.key_required; },
          .kind = Kind::flag,

@@ -64,6 +64,7 @@ struct OperationSettings {
     // identify
     KeyRule key;
     std::shared_ptr<const KeyGenerator> key_generator;  ///< given in code: it makes the key, and `key` is not looked at
+    std::string accept_key_rule;  ///< S64: the start of the digest of a rule that may replace the fleet's
     bool key_required = true;
     bool strict_key_header = false;
     std::vector<std::string> noise;  ///< beyond the built-in ones

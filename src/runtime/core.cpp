@@ -248,12 +248,14 @@ Result<void> Core::guard_key_rule(const config::OperationSettings& settings, con
     struct Kept {
         std::string operation;
         std::string digest;
+        bool accept = false;
         Result<std::string> stands = std::string();
     };
     auto kept = std::make_shared<Kept>(Kept{settings.operation, identifier.rule_digest()});
+    kept->accept = !settings.accept_key_rule.empty() && kept->digest.starts_with(settings.accept_key_rule);
     const Deadline deadline = std::chrono::steady_clock::now() + services()->settings.limits.start_timeout;
     auto lost = store.with_session(deadline, [kept](StoreSession& session, Deadline until) {
-        kept->stands = session.key_rule(kept->operation, kept->digest, false, until);
+        kept->stands = session.key_rule(kept->operation, kept->digest, kept->accept, until);
         return kept->stands.has_value() || kept->stands.error().kind() != ErrorKind::unavailable;
     });
     if (lost) return *std::move(lost);
@@ -266,7 +268,8 @@ Result<void> Core::guard_key_rule(const config::OperationSettings& settings, con
     return Error(ErrorKind::misconfigured,
                  "the key rule of operation '" + settings.operation + "' differs from what the fleet agreed on",
                  "here " + kept->digest.substr(0, 16) + ", there " + kept->stands->substr(0, 16),
-                 "if the change is meant, run: nebis config accept " + settings.operation)
+                 "if the change is meant, set operations." + settings.operation +
+                     ".accept-key-rule: " + kept->digest.substr(0, 16))
         .with_code("key-rule-changed");
 }
 
