@@ -2,10 +2,10 @@
 #include "identify/canonical.hpp"
 
 #include "identify/digest.hpp"
+#include "identify/load.hpp"
 #include "identify/text.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <cstring>
 #include <string>
 #include <vector>
@@ -157,15 +157,6 @@ struct Member {
     std::uint32_t index = 0;
 };
 
-template <class Word>
-std::uint64_t load_big_endian(const char* bytes) noexcept {
-    Word word;
-    std::memcpy(&word, bytes, sizeof word);
-    if constexpr (std::endian::native == std::endian::big) return word;
-    if constexpr (sizeof word == 8) return __builtin_bswap64(word);
-    return __builtin_bswap32(static_cast<std::uint32_t>(word));
-}
-
 std::uint64_t prefix_of(std::string_view name) noexcept {
     if (name.size() >= 8) return load_big_endian<std::uint64_t>(name.data());
     if (name.size() >= 4) {
@@ -210,8 +201,9 @@ private:
     }
 
     bool number(std::string_view text) {
-        if (is_canonical_integer(text)) {
-            sink_.tagged('n', text);
+        if (const std::string_view plain = plain_decimal(text);
+            !plain.empty() && text.size() <= limits_.numbers.max_digits) {
+            sink_.tagged('n', plain);
             return true;
         }
         number_.clear();

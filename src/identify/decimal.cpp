@@ -116,8 +116,8 @@ void append(std::string& out, const Decimal& number) {
 }  // namespace
 
 bool append_decimal(std::string& out, std::string_view number, const DecimalLimits& limits) {
-    if (is_canonical_integer(number)) {
-        out.append(number);
+    if (const std::string_view plain = plain_decimal(number); !plain.empty() && number.size() <= limits.max_digits) {
+        out.append(plain);
         return true;
     }
     Decimal decimal;

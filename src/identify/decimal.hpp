@@ -15,13 +15,21 @@ struct DecimalLimits {
     int max_exponent = 1000;        ///< of the exponent as written, either sign
 };
 
-/// Most numbers are short integers, and canonical as they stand.
-constexpr bool is_canonical_integer(std::string_view text) noexcept {
-    if (text.empty() || text.size() > 21 || text[0] == '0') return false;
-    for (const char c : text) {
-        if (c < '0' || c > '9') return false;
+/// Most numbers are short and plain, as 2 and 129.90: their canonical text is their own without the zeros at the end of
+/// a fraction. Empty for any other number, which `append_decimal` looks at closely.
+constexpr std::string_view plain_decimal(std::string_view number) noexcept {
+    const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
+    if (number.empty() || number.size() > 21 || number[0] == '0') return {};
+    std::size_t point = 0;
+    while (point < number.size() && is_digit(number[point])) ++point;
+    if (point == number.size()) return number;
+    if (point == 0 || number[point] != '.' || point + 1 == number.size()) return {};
+    std::size_t end = point;
+    for (std::size_t at = point + 1; at < number.size(); ++at) {
+        if (!is_digit(number[at])) return {};
+        if (number[at] != '0') end = at + 1;
     }
-    return true;
+    return number.substr(0, end);
 }
 
 /// Appends the canonical text of a JSON number: an optional '-', then plain digits with at most one '.', no needless

@@ -5,12 +5,15 @@
 #include "identify/key_expression.hpp"
 #include "identify/key_parts.hpp"
 #include "identify/key_rule_lint.hpp"
+#include "identify/load.hpp"
 #include "identify/pointer.hpp"
 #include "identify/structured_field.hpp"
 #include "identify/text.hpp"
 #include "identify/trace_id.hpp"
 
 #include <algorithm>
+#include <array>
+#include <cstring>
 
 namespace nebis::identify {
 namespace {
@@ -310,7 +313,8 @@ Result<Identity> Identifier::identify(const Request& request) const {
     }
     auto canonical = work.canonical(current_scheme);
     if (!canonical) return std::move(canonical).error();
-    return Identity{.key = *key, .trace_id = state.trace_id(request, *key), .hash = canonical->hash};
+    std::string trace_id = state.trace_id(request, *key);
+    return Identity{.key = *std::move(key), .trace_id = std::move(trace_id), .hash = canonical->hash};
 }
 
 Result<RequestHash> Identifier::hash(const Request& request, std::uint8_t scheme) const {
@@ -356,22 +360,28 @@ const IdentifyRules& Identifier::rules() const noexcept { return state_->rules; 
 std::string request_id_for(const Request& request, const Identity& identity) {
     constexpr std::size_t longest = 128;
     const std::string& given = request.request_id;
-    const bool sane = !given.empty() && given.size() <= longest &&
-                      std::all_of(given.begin(), given.end(), [](char c) { return c > ' ' && c <= '~'; });
+    const bool sane = !given.empty() && given.size() <= longest && is_printable(given) && given.find(' ') == given.npos;
     if (sane) return given;
     if (!identity.keyed) return {};
-    // A name for traces, not a secret and never identity: two FNV-1a lanes do, and cost a tenth of a digest on every
-    // call.
-    constexpr std::uint64_t prime = 0x100000001b3;
-    std::uint64_t lanes[2] = {0xcbf29ce484222325, 0x84222325cbf29ce4};
-    for (const char c : identity.trace_id)
-        for (std::uint64_t& lane : lanes) lane = (lane ^ static_cast<unsigned char>(c)) * prime;
-    std::array<unsigned char, 16> bytes{};
-    for (std::size_t i = 0; i < bytes.size(); ++i) {
-        const std::uint64_t lane = lanes[i / 8] ^ lanes[i / 8] >> 29;
-        bytes[i] = static_cast<unsigned char>(lane >> (8 * (7 - i % 8)));
+    // A name for traces, not a secret and never identity: two lanes of multiply and fold do, and cost a small part of a
+    // digest on every call.
+    constexpr std::uint64_t primes[2] = {0x9e3779b185ebca87, 0xc2b2ae3d27d4eb4f};
+    std::uint64_t lanes[2] = {identity.trace_id.size(), ~identity.trace_id.size()};
+    for (std::string_view rest = identity.trace_id; !rest.empty();) {
+        char bytes[8] = {};
+        const std::size_t size = std::min(rest.size(), sizeof bytes);
+        std::memcpy(bytes, rest.data(), size);
+        rest.remove_prefix(size);
+        const std::uint64_t word = load_big_endian<std::uint64_t>(bytes);
+        for (int i = 0; i < 2; ++i) {
+            lanes[i] = (lanes[i] ^ word) * primes[i];
+            lanes[i] ^= lanes[i] >> 29;
+        }
     }
-    return to_hex(bytes);
+    std::array<unsigned char, 16> name{};
+    for (std::size_t i = 0; i < name.size(); ++i)
+        name[i] = static_cast<unsigned char>(lanes[i / 8] >> (8 * (7 - i % 8)));
+    return to_hex(name);
 }
 
 std::optional<Error> check_roots(const Identifier& identifier, const std::vector<std::string>& arguments) {

@@ -9,14 +9,6 @@
 
 namespace nebis::identify {
 
-namespace {
-
-unsigned char first_byte(std::string_view name) noexcept {
-    return name.empty() ? 0 : static_cast<unsigned char>(name.front());
-}
-
-}  // namespace
-
 Result<NoiseFilter> NoiseFilter::make(std::span<const std::string> pointers) {
     NoiseFilter filter;
     for (const std::string& pointer : pointers) {
@@ -62,9 +54,7 @@ NoiseFilter::Step NoiseFilter::step(Candidates candidates, std::size_t depth, Ma
     return result;
 }
 
-NoiseFilter::Step NoiseFilter::member(Candidates candidates, std::size_t depth, std::string_view name) const noexcept {
-    if (candidates == 0) return {};
-    candidates &= by_first(depth, first_byte(name));
+NoiseFilter::Step NoiseFilter::fitting(Candidates candidates, std::size_t depth, std::string_view name) const noexcept {
     return step(candidates, depth, [name](const std::string& segment) { return segment == name; });
 }
 

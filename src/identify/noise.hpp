@@ -30,10 +30,17 @@ public:
         bool noise = false;     ///< this very value is left out
     };
     /// Goes `depth` → `depth` + 1, to the member `name` or the element `index`.
-    Step member(Candidates candidates, std::size_t depth, std::string_view name) const noexcept;
+    Step member(Candidates candidates, std::size_t depth, std::string_view name) const noexcept {
+        if (candidates != 0) candidates &= by_first(depth, first_byte(name));
+        return candidates == 0 ? Step{} : fitting(candidates, depth, name);
+    }
     Step element(Candidates candidates, std::size_t depth, std::size_t index) const noexcept;
 
 private:
+    static unsigned char first_byte(std::string_view name) noexcept {
+        return name.empty() ? 0 : static_cast<unsigned char>(name.front());
+    }
+    Step fitting(Candidates candidates, std::size_t depth, std::string_view name) const noexcept;
     template <class Matches>
     Step step(Candidates candidates, std::size_t depth, Matches matches) const noexcept;
 

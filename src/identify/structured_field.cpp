@@ -8,7 +8,6 @@
 namespace nebis::identify {
 namespace {
 
-constexpr bool is_printable(char c) noexcept { return c >= ' ' && c <= '~'; }
 constexpr bool is_alpha(char c) noexcept { return lower(c) >= 'a' && lower(c) <= 'z'; }
 constexpr bool is_digit(char c) noexcept { return c >= '0' && c <= '9'; }
 
@@ -91,8 +90,7 @@ Result<std::string> parse_bare(std::string_view value, bool strict) {
 Result<std::string> parse_key_field(std::string_view value, bool strict, KeyLength length) {
     value = trim_field(value);
     if (value.empty()) return bad_key("is empty");
-    if (!std::all_of(value.begin(), value.end(), is_printable))
-        return bad_key("has a character outside printable ASCII");
+    if (!is_printable(value)) return bad_key("has a character outside printable ASCII");
     auto key = value.front() == '"' ? parse_quoted(value, strict) : parse_bare(value, strict);
     if (!key) return key;
     if (trim(*key).empty()) return bad_key("is blank");

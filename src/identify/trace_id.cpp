@@ -2,8 +2,7 @@
 #include "identify/trace_id.hpp"
 
 #include "identify/digest.hpp"
-
-#include <algorithm>
+#include "identify/text.hpp"
 
 namespace nebis::identify {
 namespace {
@@ -13,7 +12,7 @@ constexpr char separator = '|';
 bool is_clean(std::string_view text) noexcept {
     // A blank at the end is where databases and people stop looking.
     if (text.starts_with(' ') || text.ends_with(' ')) return false;
-    return std::all_of(text.begin(), text.end(), [](char c) { return c >= ' ' && c <= '~'; });
+    return is_printable(text);
 }
 
 bool is_clean_part(std::string_view text) noexcept { return is_clean(text) && text.find(separator) == text.npos; }
