@@ -3,17 +3,13 @@
 
 #include "nebis/error.hpp"
 
-#include <array>
-#include <charconv>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
-#include <cstdio>
 #include <map>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <system_error>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -59,43 +55,52 @@ concept HasDefaultAnswer = std::is_void_v<T> || requires(std::string_view messag
 template <>
 struct Codec<std::string> {
     static std::string encode(const std::string& value) { return value; }
-    static Result<std::string> decode(std::string_view bytes) { return std::string(bytes); }
+    static Result<std::string> decode(std::string_view bytes);
 };
 
 template <>
 struct Codec<std::vector<std::byte>> {
-    static std::string encode(const std::vector<std::byte>& value) {
-        return {reinterpret_cast<const char*>(value.data()), value.size()};
-    }
-    static Result<std::vector<std::byte>> decode(std::string_view bytes) {
-        const auto* first = reinterpret_cast<const std::byte*>(bytes.data());
-        return std::vector<std::byte>(first, first + bytes.size());
-    }
+    static std::string encode(const std::vector<std::byte>& value);
+    static Result<std::vector<std::byte>> decode(std::string_view bytes);
 };
 
 template <>
 struct Codec<bool> {
     static std::string encode(bool value) { return value ? "true" : "false"; }
-    static Result<bool> decode(std::string_view bytes) {
-        if (bytes == "true") return true;
-        if (bytes == "false") return false;
-        return Error(ErrorKind::corrupt, "a kept result isn't true or false");
-    }
+    static Result<bool> decode(std::string_view bytes);
 };
+
+namespace detail {
+
+/// The type that a number is written and read as: `float` by itself, since its shortest text is its own.
+template <class T>
+using Widest = std::conditional_t<std::is_floating_point_v<T>, T,
+                                  std::conditional_t<std::is_signed_v<T>, long long, unsigned long long>>;
+std::string number_text(long long value);
+std::string number_text(unsigned long long value);
+std::string number_text(float value);
+std::string number_text(double value);
+std::string number_text(long double value);
+/// True: all of it was one number, and in range.
+bool read_number(std::string_view text, long long& value);
+bool read_number(std::string_view text, unsigned long long& value);
+bool read_number(std::string_view text, float& value);
+bool read_number(std::string_view text, double& value);
+bool read_number(std::string_view text, long double& value);
+Error no_number();
+
+}  // namespace detail
 
 /// Decimal text; floating point in the shortest form that reads back to the same value.
 template <class T>
 struct Codec<T, std::enable_if_t<std::is_arithmetic_v<T> && !std::is_same_v<T, bool>>> {
-    static std::string encode(T value) {
-        std::array<char, 64> text;
-        auto end = std::to_chars(text.data(), text.data() + text.size(), value).ptr;
-        return {text.data(), end};
-    }
+    static std::string encode(T value) { return detail::number_text(static_cast<detail::Widest<T>>(value)); }
     static Result<T> decode(std::string_view bytes) {
-        T value{};
-        auto [end, code] = std::from_chars(bytes.data(), bytes.data() + bytes.size(), value);
-        if (code != std::errc{} || end != bytes.data() + bytes.size())
-            return Error(ErrorKind::corrupt, "a kept result isn't a number of the expected type");
+        detail::Widest<T> wide{};
+        if (!detail::read_number(bytes, wide)) return detail::no_number();
+        const auto value = static_cast<T>(wide);
+        if constexpr (std::is_integral_v<T>)
+            if (static_cast<detail::Widest<T>>(value) != wide) return detail::no_number();  // too large for it
         return value;
     }
 };
@@ -132,26 +137,7 @@ struct Codec<std::optional<T>, std::enable_if_t<Encodable<T>>> {
 
 template <>
 struct JsonOf<std::string_view> {
-    static void write(std::string& out, std::string_view text) {
-        out.push_back('"');
-        std::size_t start = 0;
-        for (std::size_t i = 0; i < text.size(); ++i) {
-            const auto c = static_cast<unsigned char>(text[i]);
-            if (c >= 0x20 && c != '"' && c != '\\') continue;
-            out.append(text, start, i - start);
-            start = i + 1;
-            if (c == '"' || c == '\\') {
-                out.push_back('\\');
-                out.push_back(static_cast<char>(c));
-            } else {
-                std::array<char, 8> escape;
-                std::snprintf(escape.data(), escape.size(), "\\u%04x", c);
-                out.append(escape.data());
-            }
-        }
-        out.append(text, start, std::string_view::npos);
-        out.push_back('"');
-    }
+    static void write(std::string& out, std::string_view text);
 };
 template <>
 struct JsonOf<std::string> : JsonOf<std::string_view> {};

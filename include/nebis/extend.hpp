@@ -191,6 +191,14 @@ struct DriverKey {
 
 /// Everything that can be named in a configuration. A plain value filled in `main` (no global registry, decision D6).
 struct Drivers {
+    // Made in the library: ten maps are much to compile for whoever includes this.
+    Drivers();
+    Drivers(const Drivers&);
+    Drivers(Drivers&&) noexcept;
+    Drivers& operator=(const Drivers&);
+    Drivers& operator=(Drivers&&) noexcept;
+    ~Drivers();
+
     std::map<std::string, std::function<Result<std::shared_ptr<Store>>(const DriverSettings&)>, std::less<>> stores;
     std::map<std::string, std::function<Result<std::shared_ptr<Gate>>(const DriverSettings&)>, std::less<>> gates;
     std::map<std::string, std::shared_ptr<const KeyGenerator>, std::less<>> key_generators;
