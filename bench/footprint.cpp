@@ -99,9 +99,11 @@ struct Counts {
     std::size_t all() const { return as_expected + other; }
 };
 
+// A hundred thousand at once begin one after another: the last ones' budget must outlast the first ones' commits.
 const std::string limits =
-    "    limits: { waiters-max: 1000000, attempts-max: 1000000, queue-max: 1000000 }\n    lock-expire-millis: 60000\n  "
-    "  budget-millis: 50000\n";  // a hundred thousand at once begin one after another
+    "    limits: { waiters-max: 1000000, attempts-max: 1000000, queue-max: 1000000 }\n"
+    "    lock-expire-millis: 60000\n"
+    "    budget-millis: 50000\n";
 
 double waiting_duplicates(const Context& context) {
     const std::size_t keys = context.count(100);

@@ -50,7 +50,6 @@ concept HasDefaultAnswer = std::is_void_v<T> || requires(std::string_view messag
 };
 
 // ---- codecs
-// ----------------------------------------------------------------------------------------------------------
 
 template <>
 struct Codec<std::string> {
@@ -133,7 +132,6 @@ struct Codec<std::optional<T>, std::enable_if_t<Encodable<T>>> {
 };
 
 // ---- arguments as JSON
-// -----------------------------------------------------------------------------------------------
 
 template <>
 struct JsonOf<std::string_view> {
@@ -206,7 +204,6 @@ struct JsonOf<std::map<std::string, T, Compare>> {
 };
 
 // ---- default answers
-// -------------------------------------------------------------------------------------------------
 
 template <>
 struct DefaultAnswer<std::string> {

@@ -105,7 +105,6 @@ public:
 };
 
 // ---- atomic
-// ----------------------------------------------------------------------------------------------------------
 
 /// How one `atomic` transaction ended.
 struct AtomicReport {
@@ -166,7 +165,6 @@ template <class Tx, class Body>
 inline constexpr bool is_atomic<Atomic<Tx, Body>> = true;
 
 // ---- drivers and names
-// -----------------------------------------------------------------------------------------------
 
 /// What a driver's factory gets: the flat settings of its data source ("path", "url", …) and the table name.
 struct DriverSettings {

@@ -74,7 +74,6 @@ struct Record {
 };
 
 // ---- begin
-// -----------------------------------------------------------------------------------------------------------
 
 /// Win the right to execute: insert PROCESSING (or MARKED); on a conflict with *our* index take over when the row
 ///  · is FAIL, or
@@ -126,7 +125,6 @@ struct BeginOutcome {
 };
 
 // ---- finish
-// ----------------------------------------------------------------------------------------------------------
 
 /// Compare-and-set on (trace_id, version, owner, status ∈ from): write `status`, the response, expire_time = store
 /// clock + retention. Give-back (to FAIL) and settling an UNKNOWN row are finishes too. `hooked` writes PROCESSING over
@@ -152,7 +150,6 @@ struct FinishOutcome {
 };
 
 // ---- renew, find, upkeep
-// ---------------------------------------------------------------------------------------------
 
 /// Prolong a lease: compare-and-set on (trace_id, version, owner, PROCESSING), lease = store clock + lease_millis,
 /// expire_time = max(expire_time, new lease). A late renewal of a row that is still the same succeeds: nobody took it

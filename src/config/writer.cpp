@@ -111,7 +111,6 @@ const Slot& slots() {
 }
 
 // ---- the file
-// --------------------------------------------------------------------------------------------------------
 
 void Writer::read_file(const Node& root) {
     if (root.kind == Node::Kind::nothing) return;
@@ -244,7 +243,6 @@ bool Writer::good_name(const std::vector<std::string>& path, const std::string& 
 }
 
 // ---- environment and flags
-// -------------------------------------------------------------------------------------------
 
 // A name that the file gave (or that every configuration has), spelled as the environment spells it.
 std::optional<std::string> Writer::known_name(const std::vector<std::string>& path, std::string_view part) const {

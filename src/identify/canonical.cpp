@@ -95,7 +95,6 @@ private:
 };
 
 // ---- the parts of the request
-// ------------------------------------------------------------------------------------------
 
 std::size_t write_query(Sink& sink, std::string_view query, bool sorted) {
     thread_local std::vector<std::string_view> pieces;
@@ -149,7 +148,6 @@ void write_headers(Sink& sink, const std::vector<Header>& headers) {
 }
 
 // ---- the body
-// ------------------------------------------------------------------------------------------------------------
 
 /// One member of the object being written, with the first eight bytes of its name as a number that sorts like them.
 struct Member {

@@ -124,7 +124,6 @@ struct Identifier::State {
 };
 
 // ---- once per operation
-// ------------------------------------------------------------------------------------------------
 
 Result<void> Identifier::State::prepare() {
     rules.key = completed(rules.key);
@@ -197,7 +196,6 @@ Result<Identifier> Identifier::make(IdentifyRules rules) {
 }
 
 // ---- once per request
-// --------------------------------------------------------------------------------------------------
 
 Result<void> Identifier::State::check_caller(const Request& request) const {
     if (!rules.caller_required) return {};
@@ -322,7 +320,6 @@ Result<RequestHash> Identifier::hash(const Request& request, std::uint8_t scheme
 }
 
 // ---- about the rule
-// ----------------------------------------------------------------------------------------------------
 
 std::string Identifier::rule_digest() const {
     const IdentifyRules& rules = state_->rules;

@@ -309,7 +309,6 @@ private:
 };
 
 // ---- what can be known before any request
-// ------------------------------------------------------------------------------
 
 void add_once(std::vector<std::string>& names, const std::string& name) {
     if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);

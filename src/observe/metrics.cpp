@@ -52,7 +52,6 @@ static_assert(static_cast<int>(ConflictState::fail) == static_cast<int>(RecordSt
               static_cast<int>(ConflictState::marked) == static_cast<int>(RecordStatus::marked));
 
 // ---- samples
-// ---------------------------------------------------------------------------------------------------------
 
 using LabelList = std::vector<ClientMetric::Label>;
 
@@ -141,7 +140,6 @@ auto store_field(Field StoreMetrics::*field) {
 }
 
 // ---- the table
-// -------------------------------------------------------------------------------------------------------
 
 struct Row {
     MetricRow shown;

@@ -101,7 +101,6 @@ protocol::Event Call::never_run(Event::Kind ended) {
 }
 
 // ---- the gate
-// --------------------------------------------------------------------------------------------------------
 
 std::optional<protocol::Event> Call::enter(const Action& action) {
     const EnterRequest request{execution_.trace_id, execution_.owner, hash_, operation_->settings.lease.count()};
@@ -166,7 +165,6 @@ std::optional<protocol::Event> Call::leave(const Action& action) {
 }
 
 // ---- the store
-// -------------------------------------------------------------------------------------------------------
 
 std::optional<protocol::Event> Call::to_store(const std::shared_ptr<StoreJob>& job) {
     if (!blocking()) {
@@ -422,7 +420,6 @@ protocol::Event Call::reserved(Result<RenewOutcome> outcome) {
 }
 
 // ---- waiting
-// ---------------------------------------------------------------------------------------------------------
 
 /// A wait is open while `signal_` holds its ticket. Time, a change of the store, the leader or the caller may end it;
 /// whoever closes it goes on.

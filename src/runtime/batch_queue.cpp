@@ -15,7 +15,6 @@ using JobPtr = std::shared_ptr<Job>;
 using std::chrono::steady_clock;
 
 // ---- Job
-// -------------------------------------------------------------------------------------------------------------
 
 std::optional<Error> Job::abandon() {
     if (exchange_if(State::queued, State::dropped))
@@ -36,7 +35,6 @@ bool Job::wait() {
 void Job::wake() noexcept { futex_wake(state_); }
 
 // ---- the queue
-// -------------------------------------------------------------------------------------------------------
 
 namespace {
 

@@ -53,7 +53,6 @@ Call::~Call() {
 }
 
 // ---- in
-// --------------------------------------------------------------------------------------------------------------
 
 Call::Admission Call::admit(Services& services, OperationState& operation, const Request& request,
                             const Handler& handler) {
@@ -208,7 +207,6 @@ void Call::begin_work() {
 }
 
 // ---- the loop
-// --------------------------------------------------------------------------------------------------------
 
 void Call::drive(Event first) {
     std::optional<Event> next = first;
@@ -247,7 +245,6 @@ void Call::job_done(const std::shared_ptr<Job>& job, std::optional<Error> lost) 
 }
 
 // ---- out
-// -------------------------------------------------------------------------------------------------------------
 
 /// An answer without the machine.
 void Call::end_with(Answer answer) {

@@ -73,7 +73,6 @@ void Caretaker::add(std::shared_ptr<StoreLine> store) {
 }
 
 // ---- passes
-// ----------------------------------------------------------------------------------------------------------
 
 Result<std::size_t> Caretaker::recover(StoreLine& store) {
     const config::SchedulerSettings& settings = services_->settings.scheduler;
@@ -213,7 +212,6 @@ Result<std::size_t> Caretaker::clean_now() {
 }
 
 // ---- its thread
-// ------------------------------------------------------------------------------------------------------
 
 void Caretaker::run_in_background() {
     const std::lock_guard lock(mutex_);

@@ -52,7 +52,6 @@ Result<void> look_up(config::Extension<T>& extension, const Map& registered, con
 }  // namespace
 
 // ---- open
-// ------------------------------------------------------------------------------------------------------------
 
 Result<std::shared_ptr<Core>> Core::make(Engine::Parts parts) {
     config::LoadOptions load;
@@ -189,7 +188,6 @@ Result<Core::Place> Core::place(const std::string& data_source, const std::strin
 }
 
 // ---- operations
-// ------------------------------------------------------------------------------------------------------
 
 Result<void> Core::find_extensions(config::OperationSettings& settings) const {
     const Drivers& drivers = parts_.drivers;
@@ -332,7 +330,6 @@ std::vector<std::string> Core::warnings() const {
 }
 
 // ---- close
-// -----------------------------------------------------------------------------------------------------------
 
 bool Core::drain(milliseconds timeout) {
     Services& services = *works_->services;

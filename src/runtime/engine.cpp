@@ -14,7 +14,6 @@ using runtime::CallOptions;
 using runtime::Core;
 
 // ---- Operation
-// -------------------------------------------------------------------------------------------------------
 
 const std::string& Operation::name() const noexcept { return *state_->name; }
 OnDuplicate Operation::on_duplicate() const noexcept { return state_->settings.on_duplicate; }
@@ -27,7 +26,6 @@ std::string_view Operation::key_header() const noexcept { return state_->key_hea
 const std::vector<std::string>& Operation::warnings() const noexcept { return state_->warnings; }
 
 // ---- open
-// ------------------------------------------------------------------------------------------------------------
 
 Result<Engine> Engine::make(Parts parts) {
     auto core = Core::make(std::move(parts));
@@ -57,7 +55,6 @@ Result<Operation> Engine::operation(const Policy& policy) const {
 }
 
 // ---- calls
-// -----------------------------------------------------------------------------------------------------------
 
 Answer Engine::run(const Operation& operation, const Request& request, const Handler& handler) const {
     return Call::run(core_->services(), operation.state(), request, handler);
@@ -86,7 +83,6 @@ Result<std::string> Engine::create_token(const Operation& operation, std::string
 }
 
 // ---- upkeep and life
-// -------------------------------------------------------------------------------------------------
 
 std::chrono::milliseconds Engine::tick() const {
     using std::chrono::milliseconds;

@@ -54,7 +54,6 @@ void Call::end_attempt() {
 }
 
 // ---- plain handlers
-// --------------------------------------------------------------------------------------------------
 
 std::optional<protocol::Event> Call::run_handler(const Action& action) {
     start_attempt(action);
@@ -174,7 +173,6 @@ std::string Call::redacted(const Request& request) const {
 const Response* Call::kept_response() const { return too_large_ ? &tombstone_ : &response_; }
 
 // ---- atomic
-// ----------------------------------------------------------------------------------------------------------
 
 std::optional<protocol::Event> Call::run_atomic(const Action& action) {
     start_attempt(action);
@@ -298,7 +296,6 @@ protocol::Event Call::atomic_unprotected() {
 }
 
 // ---- hooked, ask
-// -----------------------------------------------------------------------------------------------------
 
 /// `hooked`: the coordinator's id goes into the row before anything else, the response before the commit.
 std::optional<protocol::Event> Call::hook(const Action& action) {

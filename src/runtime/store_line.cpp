@@ -133,7 +133,6 @@ void StoreLine::stop() {
 }
 
 // ---- health
-// ----------------------------------------------------------------------------------------------------------
 
 std::optional<Error> StoreLine::admit() {
     if (breaker_.allow(Clock::now())) return std::nullopt;
@@ -161,7 +160,6 @@ bool StoreLine::in_grace(std::chrono::milliseconds lease, Clock::time_point now)
 }
 
 // ---- direct
-// ----------------------------------------------------------------------------------------------------------
 
 template <class Outcome, class Request, class Call>
 Result<Outcome> StoreLine::directly(observe::StoreOp op, const Request& request, Deadline deadline,
@@ -198,7 +196,6 @@ Result<FindOutcome> StoreLine::find(const FindRequest& request, Deadline deadlin
 }
 
 // ---- through the queue
-// -----------------------------------------------------------------------------------------------
 
 std::optional<Error> StoreLine::run(const std::shared_ptr<StoreJob>& job) {
     if (auto refused = admit()) return refused;

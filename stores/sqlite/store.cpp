@@ -69,7 +69,6 @@ std::shared_ptr<Store> store(const Database& database, std::string table) {
 }
 
 // ---- the driver's settings
-// -------------------------------------------------------------------------------------------
 
 namespace {
 

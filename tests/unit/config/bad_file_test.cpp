@@ -241,7 +241,6 @@ TEST(BadFile, B103_random_bytes_never_crash_and_are_never_taken_for_keys) {
 }
 
 // ---- secret files
-// ----------------------------------------------------------------------------------------------------
 
 const std::string secret(40, 's');
 

@@ -175,7 +175,6 @@ TEST(WrongStores, blind_repetition_is_convicted) {
 }
 
 // ---- gates
-// -----------------------------------------------------------------------------------------------------------
 
 using nebis::CachedResult;
 using nebis::EnterOutcome;

@@ -354,7 +354,6 @@ TEST(Canonical, threads_and_repetition_change_nothing) {
 }
 
 // ---- properties over random documents
-// ------------------------------------------------------------------------------------
 
 /// A random document, written twice: as it is meant, and with everything changed that says nothing.
 class Scribe {

@@ -53,7 +53,6 @@ Request keyed(std::string key, std::string body = R"({"a":1})") {
 }
 
 // ---- which key
-// -----------------------------------------------------------------------------------------------------------
 
 TEST(Identify, S1_the_same_request_is_the_same_on_every_instance) {
     const auto one = value_of(make().identify(keyed("\"k-1\""))),
@@ -235,7 +234,6 @@ TEST(Identify, without_a_token_service_the_automatic_rule_looks_for_no_token) {
 }
 
 // ---- whose key
-// -----------------------------------------------------------------------------------------------------------
 
 TEST(Identify, C54_Z20_B026_B027_scopes) {
     const auto id = [](Scope scope, std::string tenant, std::string principal, std::string operation = "pay") {
@@ -271,7 +269,6 @@ TEST(Identify, S1_a_required_caller_must_be_there) {
 }
 
 // ---- what is compared
-// ----------------------------------------------------------------------------------------------------
 
 TEST(Identify, Z22_B029_the_hash_tells_another_request_under_the_same_key) {
     const auto one = value_of(make().identify(keyed("k", R"({"amount":1})"))),
@@ -332,7 +329,6 @@ TEST(Identify, C56_no_error_holds_key_token_or_body) {
 }
 
 // ---- making one
-// ----------------------------------------------------------------------------------------------------------
 
 TEST(IdentifierMake, S3_says_where_an_expression_is_wrong) {
     const auto error = make_error("#request.orderId + + 1");
@@ -381,7 +377,6 @@ TEST(IdentifierMake, remembers_its_rules) {
 }
 
 // ---- request id
-// ----------------------------------------------------------------------------------------------------------
 
 TEST(RequestId, S6_passes_through_or_is_derived_and_is_never_identity) {
     Request request = keyed("k");

@@ -278,7 +278,6 @@ TEST(Unprotected, only_when_allowed_and_surely_not_begun) {
 }
 
 // ---- finish
-// ----------------------------------------------------------------------------------------------------------
 
 void finish_meets(const RowView& row, const std::string& answer, bool keep = false) {
     Script(hold).play({{start(), "enter"},

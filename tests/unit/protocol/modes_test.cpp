@@ -159,7 +159,6 @@ TEST(Inside, a_caller_that_left_runs_nothing) {
 }
 
 // ---- mark
-// ------------------------------------------------------------------------------------------------------------
 
 const Rules mark = rules_of(Mode::mark);
 
@@ -210,7 +209,6 @@ TEST(Mark, has_no_lease_and_gives_back_what_never_started) {
 }
 
 // ---- hooked
-// ----------------------------------------------------------------------------------------------------------
 
 Script hooked_begun(Millis later = 0) {
     Script script(without_gate(rules_of(Mode::hooked)));

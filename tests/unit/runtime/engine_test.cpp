@@ -100,7 +100,6 @@ TEST(Engine, C01_without_a_required_key_nothing_is_stored_and_every_request_runs
 }
 
 // ---- C22: what a failure means
-// ---------------------------------------------------------------------------------------
 
 TEST(Failure, C22_C64_not_executed_releases_the_key) {
     Engine engine = memory_engine();
@@ -209,7 +208,6 @@ TEST(Failure, S34_the_classifier_comes_first_and_its_own_exception_is_no_opinion
 }
 
 // ---- what duplicates get
-// ---------------------------------------------------------------------------------------------
 
 /// Holds a key in progress until told to let go.
 struct Holding {
@@ -329,7 +327,6 @@ TEST(Duplicate, S16_after_the_retention_the_same_key_runs_again) {
 }
 
 // ---- limits and snapshots
-// --------------------------------------------------------------------------------------------
 
 TEST(Limits, S53_an_answer_too_large_to_keep_is_given_once_and_leaves_a_tombstone) {
     Engine engine = memory_engine();
@@ -373,7 +370,6 @@ TEST(Limits, S18_snapshots_are_redacted_and_one_that_cannot_be_is_not_kept) {
 }
 
 // ---- registration
-// ----------------------------------------------------------------------------------------------------
 
 TEST(Registration, S34_a_generator_named_in_the_configuration_makes_the_key) {
     struct BizSeqNo : KeyGenerator {
@@ -442,7 +438,6 @@ TEST(Registration, an_atomic_policy_with_a_plain_handler_is_told_at_the_first_ca
 }
 
 // ---- observe, off
-// ----------------------------------------------------------------------------------------------------
 
 TEST(Observe, S50_counts_what_would_have_happened_and_touches_nothing) {
     const auto store = memory::store();
@@ -471,7 +466,6 @@ TEST(Observe, switched_off_the_handler_just_runs) {
 }
 
 // ---- batches, operators, life
-// ----------------------------------------------------------------------------------------
 
 TEST(Batch, S49_an_answer_for_each_in_order_and_equal_keys_run_once) {
     Engine engine = memory_engine();

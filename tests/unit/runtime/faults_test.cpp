@@ -206,7 +206,6 @@ TEST_F(Faults, concurrent_begins_share_one_batch) {
 }
 
 // ---- the gate
-// --------------------------------------------------------------------------------------------------------
 
 /// A lock that fails as told.
 struct FaultyLock : Lock {
@@ -313,7 +312,6 @@ TEST_F(GateFaults, C26_the_lock_is_released_on_every_way_out) {
 }
 
 // ---- executors
-// -------------------------------------------------------------------------------------------------------
 
 struct RefusingExecutor final : Executor {
     void post(std::function<void()>) override { throw std::runtime_error("full"); }
@@ -360,7 +358,6 @@ TEST(Executors, the_last_handle_may_die_inside_a_callback) {
 }
 
 // ---- joining
-// ---------------------------------------------------------------------------------------------------------
 
 struct Joining : Faults {
     std::promise<void> go;
@@ -556,7 +553,6 @@ TEST_F(Joining, C13_a_running_attempt_is_never_free_before_its_lease_is_over) {
 }
 
 // ---- owners
-// ----------------------------------------------------------------------------------------------------------
 
 TEST(OwnerTest, C16_owners_are_unique_among_threads_and_forked_children) {
     std::set<Owner> seen;

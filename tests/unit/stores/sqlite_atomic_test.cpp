@@ -52,7 +52,6 @@ protected:
 };
 
 // ---- claim before
-// ------------------------------------------------------------------------------------------------------
 
 TEST_F(SqliteAtomic, effect_and_record_commit_together) {
     const auto version = acquire("k", owner(1));
@@ -270,7 +269,6 @@ TEST_F(SqliteAtomic, many_threads_place_each_order_once) {
 }
 
 // ---- claim inside
-// ------------------------------------------------------------------------------------------------------
 
 TEST_F(SqliteAtomic, inside_begins_runs_and_finishes_in_one_commit) {
     auto execution = this->execution();
@@ -360,7 +358,6 @@ TEST_F(SqliteAtomic, inside_runs_a_failed_key_again_and_lapses_an_abandoned_one)
 }
 
 // ---- finish_in
-// ---------------------------------------------------------------------------------------------------------
 
 class SqliteFinishIn : public SqliteAtomic {
 protected:

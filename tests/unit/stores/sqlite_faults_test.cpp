@@ -200,7 +200,6 @@ INSTANTIATE_TEST_SUITE_P(F34_F35_F37, SqliteFaults, ::testing::Combine(::testing
                          fault_name);
 
 // ---- each fault by its name
-// --------------------------------------------------------------------------------------------
 
 class SqliteFaultKinds : public SqliteTest {
 protected:
@@ -300,7 +299,6 @@ TEST_F(SqliteFaultKinds, flush_that_never_works_again_leaves_an_atomic_commit_am
 }
 
 // ---- who holds the file
-// --------------------------------------------------------------------------------------------------
 
 class SqliteLocked : public SqliteTest {
 protected:
@@ -388,7 +386,6 @@ TEST_F(SqliteLocked, S54_waiter_in_another_handle_is_woken_by_the_commit) {
 }
 
 // ---- a disk that is really full
-// ------------------------------------------------------------------------------------------
 
 /// A file system of its own with little room, where this process may mount one.
 class SmallDisk {

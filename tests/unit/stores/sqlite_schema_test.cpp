@@ -254,7 +254,6 @@ TEST_F(SqliteSchema, read_only_file) {
 }
 
 // ---- rows
-// ------------------------------------------------------------------------------------------------------------
 
 class SqliteRows : public SqliteTest {
 protected:
