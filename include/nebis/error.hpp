@@ -102,7 +102,8 @@ public:
         else
             std::construct_at(&error_, std::move(other.error_));
     }
-    Result& operator=(Result other) noexcept(std::is_nothrow_move_constructible_v<T>) {
+    /// Only where a move can't fail: the old content is gone before the new one comes.
+    Result& operator=(Result other) noexcept requires std::is_nothrow_move_constructible_v<T> {
         std::destroy_at(this);
         return *std::construct_at(this, std::move(other));
     }
