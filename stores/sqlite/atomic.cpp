@@ -85,8 +85,10 @@ private:
 
     /// Empty: the write lock wasn't had until then, and `busy_` says why.
     std::optional<AtomicReport> in_turn(Deadline until, const TransactionRunner::Body& body) {
+        const auto asked = std::chrono::steady_clock::now();
         const Turn turn(file_.turn(), until);
         if (auto mine = turn.check(); !mine) {
+            file_.turn()->stalls().blocked(asked);
             busy_ = std::move(mine).error();
             return {};
         }
@@ -94,9 +96,11 @@ private:
         if (connection_->begin_immediate() != SQLITE_OK) {
             Error error = error_of(connection_->get(), "begin a transaction");
             if (error.kind() != ErrorKind::overloaded) return ended(Kind::rolled_back, std::move(error));
+            file_.turn()->stalls().blocked(asked);
             busy_ = std::move(error);
             return {};
         }
+        stall_ = file_.turn()->stalls().passed(asked);
         AtomicReport report = in_transaction(body);
         connection_->allow_commit(true);
         connection_->rollback();
@@ -150,7 +154,7 @@ private:
             return {};
         }
         if (auto floor = rows_->read_floor(); !floor) return ended(Kind::rolled_back, std::move(floor).error());
-        auto begun = rows_->begin(claim_.begin, now);
+        auto begun = rows_->begin(claim_.begin, now, stall_);
         if (!begun) return ended(Kind::rolled_back, std::move(begun).error());
         if (begun->kind != BeginOutcome::Kind::acquired) {
             // An abandoned attempt that was found has become UNKNOWN: that much is kept.
@@ -259,7 +263,7 @@ private:
         BeginRequest again = claim_.begin;
         again.not_after = 0;
         if (auto floor = rows_->read_floor(); !floor) return {};
-        auto begun = rows_->begin(again, file_.now());
+        auto begun = rows_->begin(again, file_.now(), stall_);
         if (!begun) return {};
         if (begun->kind != BeginOutcome::Kind::acquired) {
             if (begun->record && begun->record->owner == claim_.owner && begun->record->version == version_)
@@ -300,6 +304,7 @@ private:
     Connection* connection_ = nullptr;
     Rows* rows_ = nullptr;
     std::uint64_t version_;
+    Stall stall_;
     bool guarded_ = true;
     bool settle_ = false;
     std::optional<Error> busy_;

@@ -104,6 +104,8 @@ Result<void> Rows::prepare(sqlite3* handle, const std::string& table, Part part)
          "SELECT trace_id FROM @ WHERE status = 0 AND lease_expire_time <= ?1"
          " AND (lease_expire_time > 0 OR (expire_time > 0 AND expire_time <= ?1)) AND update_time <= ?2 AND (?3 = '' "
          "OR instance = ?3)"
+         // Stall::grace_left
+         " AND NOT (?5 >= max(100, (lease_expire_time - update_time) / 4) AND ?6 < lease_expire_time - update_time)"
          " ORDER BY lease_expire_time LIMIT ?4"},
         {find_expired_,
          "SELECT rowid, version FROM @ WHERE status != 0 AND status != 4 AND status BETWEEN 0 AND 5 AND expire_time <= "
@@ -217,7 +219,7 @@ int Rows::raise_floor(std::uint64_t version) {
     return raise_floor_.step();
 }
 
-Result<BeginOutcome> Rows::begin(const BeginRequest& request, const StoreTime& now) {
+Result<BeginOutcome> Rows::begin(const BeginRequest& request, const StoreTime& now, const Stall& stall) {
     BeginOutcome out;
     out.now = now.millis;
     if (runtime::late(request, now.millis)) return out;
@@ -262,8 +264,14 @@ Result<BeginOutcome> Rows::begin(const BeginRequest& request, const StoreTime& n
         if (!read) return std::move(read).error();
         found = *read;
         verdict = runtime::judge_begin(found, request, now.millis);
+        std::int64_t grace = 0;
+        if (found.status == RecordStatus::processing && verdict != BeginVerdict::mismatch &&
+            verdict != BeginVerdict::other_scheme && verdict != BeginVerdict::in_progress)
+            grace = stall.grace_left(found.lease_expire_time - found.update_time);
+        if (grace > 0) verdict = BeginVerdict::in_progress;
         if (!runtime::acquires(verdict)) {
             out = runtime::refused_begin(found, verdict, now.millis);
+            if (grace > 0) out.remaining_millis = grace;
             if (out.kind != BeginOutcome::Kind::in_progress && out.kind != BeginOutcome::Kind::mismatch) {
                 auto whole = record(request.trace_id, now.millis);
                 if (!whole) return std::move(whole).error();
@@ -412,6 +420,8 @@ Result<bool> Rows::anything_to_recover(const RecoverRequest& request, StoreMilli
     find_overdue_.bind(2, now - request.min_age_millis);
     find_overdue_.bind_text(3, request.own_instance);
     find_overdue_.bind(4, 1);
+    find_overdue_.bind(5, 0);
+    find_overdue_.bind(6, 0);
     switch (find_overdue_.step()) {
         case SQLITE_ROW: return true;
         case SQLITE_DONE: return false;
@@ -419,7 +429,7 @@ Result<bool> Rows::anything_to_recover(const RecoverRequest& request, StoreMilli
     }
 }
 
-Result<std::vector<Record>> Rows::recover(const RecoverRequest& request, StoreMillis now) {
+Result<std::vector<Record>> Rows::recover(const RecoverRequest& request, StoreMillis now, const Stall& stall) {
     std::vector<std::string> overdue;
     {
         const Resetting reset(find_overdue_);
@@ -427,6 +437,8 @@ Result<std::vector<Record>> Rows::recover(const RecoverRequest& request, StoreMi
         find_overdue_.bind(2, now - request.min_age_millis);
         find_overdue_.bind_text(3, request.own_instance);
         find_overdue_.bind(4, static_cast<std::int64_t>(request.limit));
+        find_overdue_.bind(5, stall.millis);
+        find_overdue_.bind(6, stall.ago_millis);
         int code = SQLITE_OK;
         while ((code = find_overdue_.step()) == SQLITE_ROW) overdue.emplace_back(find_overdue_.bytes(0));
         if (code != SQLITE_DONE) return failed("look for abandoned attempts");

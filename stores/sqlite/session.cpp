@@ -15,8 +15,6 @@ namespace {
 
 /// How long a batch of begins waits for the write lock before it looks what it can answer without.
 constexpr std::chrono::milliseconds short_wait{20};
-/// Recovery knows no single lease: after the file was held for a second it comes again later.
-constexpr std::chrono::milliseconds recovery_patience{4'000};
 /// Clean-up gives the write lock back after so many rows, whatever it was asked for.
 constexpr std::size_t rows_of_one_clean_up_commit = 128;
 
@@ -61,20 +59,20 @@ Result<void> Session::write_transaction(Deadline deadline, Step step, bool* lock
     const auto asked = std::chrono::steady_clock::now();
     const Turn turn(file_->turn(), file_->bounded(deadline));
     if (auto mine = turn.check(); !mine) {
-        file_->turn()->blocked(asked);
+        file_->turn()->stalls().blocked(asked);
         return mine;
     }
     auto rows = this->rows(deadline);
     if (!rows) return std::move(rows).error();
     if (const int code = connection_->begin_immediate(); code != SQLITE_OK) {
         Error error = error_of(connection_->get(), "begin a transaction");
-        if (error.kind() == ErrorKind::overloaded) file_->turn()->blocked(asked);
+        if (error.kind() == ErrorKind::overloaded) file_->turn()->stalls().blocked(asked);
         drop_if_spent(code);
         return error;
     }
-    file_->turn()->passed(asked);
+    const Stall stall = file_->turn()->stalls().passed(asked);
     if (locked) *locked = true;
-    if (auto done = step(**rows, file_->now()); !done) {
+    if (auto done = step(**rows, file_->now(), stall); !done) {
         connection_->rollback();
         drop_if_spent((*rows)->code());
         return done;
@@ -107,27 +105,19 @@ void Session::write(std::span<const FinishRequest> finishes, std::span<Result<Fi
                     std::span<const BeginRequest> begins, std::span<Result<BeginOutcome>> begun, Deadline deadline) {
     if (finishes.empty() && begins.empty()) return;
     if (finishes.empty()) return begin(begins, begun, deadline);
-    auto done = write_transaction(deadline, [&](Rows& rows, const StoreTime& now) -> Result<void> {
+    auto done = write_transaction(deadline, [&](Rows& rows, const StoreTime& now, const Stall& stall) -> Result<void> {
         std::optional<Error> lost;
         if (!each(rows, finishes, finished, lost, [&](const FinishRequest& one) { return rows.finish(one, now); }))
             return std::move(*lost);
         if (begins.empty()) return {};
         if (auto floor = rows.read_floor(); !floor) return floor;
-        if (!each(rows, begins, begun, lost, [&](const BeginRequest& one) { return begin_one(rows, one, now); }))
+        if (!each(rows, begins, begun, lost, [&](const BeginRequest& one) { return rows.begin(one, now, stall); }))
             return std::move(*lost);
         return {};
     });
     if (done) return;
     fill(finished, done.error());
     fill(begun, done.error());
-}
-
-Result<BeginOutcome> Session::begin_one(Rows& rows, const BeginRequest& request, const StoreTime& now) {
-    if (!file_->turn()->owners_may_be_late(std::chrono::milliseconds(request.lease_millis)))
-        return rows.begin(request, now);
-    BeginRequest patient = request;
-    patient.take_over_lease = patient.lapse = false;
-    return rows.begin(patient, now);
 }
 
 void Session::finish(std::span<const FinishRequest> in, std::span<Result<FinishOutcome>> out, Deadline deadline) {
@@ -142,12 +132,12 @@ void Session::begin(std::span<const BeginRequest> in, std::span<Result<BeginOutc
     const auto write_what_is_left = [&](Deadline until) {
         return write_transaction(
             until,
-            [&](Rows& rows, const StoreTime& now) -> Result<void> {
+            [&](Rows& rows, const StoreTime& now, const Stall& stall) -> Result<void> {
                 if (auto floor = rows.read_floor(); !floor) return floor;
                 std::optional<Error> lost;
                 for (const std::size_t at : left) {
                     if (!each(rows, in.subspan(at, 1), out.subspan(at, 1), lost,
-                              [&](const BeginRequest& one) { return begin_one(rows, one, now); }))
+                              [&](const BeginRequest& one) { return rows.begin(one, now, stall); }))
                         return std::move(*lost);
                 }
                 return {};
@@ -193,7 +183,7 @@ bool Session::answer_without_writing(std::span<const BeginRequest> in, std::span
 
 void Session::renew(std::span<const RenewRequest> in, std::span<Result<RenewOutcome>> out, Deadline deadline) {
     if (in.empty()) return;
-    auto done = write_transaction(deadline, [&](Rows& rows, const StoreTime& now) -> Result<void> {
+    auto done = write_transaction(deadline, [&](Rows& rows, const StoreTime& now, const Stall&) -> Result<void> {
         std::optional<Error> lost;
         if (!each(rows, in, out, lost, [&](const RenewRequest& one) { return rows.renew(one, now); }))
             return std::move(*lost);
@@ -215,7 +205,6 @@ void Session::find(std::span<const FindRequest> in, std::span<Result<FindOutcome
 
 Result<std::vector<Record>> Session::recover(const RecoverRequest& request, Deadline deadline) {
     std::vector<Record> moved;
-    if (file_->turn()->owners_may_be_late(recovery_patience)) return moved;
     bool anything = false;
     auto done = read_transaction(deadline, [&](Rows& rows, const StoreTime& now) -> Result<void> {
         auto found = rows.anything_to_recover(request, now.millis);
@@ -224,8 +213,8 @@ Result<std::vector<Record>> Session::recover(const RecoverRequest& request, Dead
         return {};
     });
     if (done && anything)
-        done = write_transaction(deadline, [&](Rows& rows, const StoreTime& now) -> Result<void> {
-            auto records = rows.recover(request, now.millis);
+        done = write_transaction(deadline, [&](Rows& rows, const StoreTime& now, const Stall& stall) -> Result<void> {
+            auto records = rows.recover(request, now.millis, stall);
             if (!records) return std::move(records).error();
             moved = std::move(*records);
             return {};
@@ -246,7 +235,7 @@ Result<std::size_t> Session::clean(const CleanRequest& request, Deadline deadlin
         });
         std::size_t step = 0;
         if (done && anything)
-            done = write_transaction(deadline, [&](Rows& rows, const StoreTime& now) -> Result<void> {
+            done = write_transaction(deadline, [&](Rows& rows, const StoreTime& now, const Stall&) -> Result<void> {
                 auto removed = rows.clean(std::min(request.limit - deleted, rows_of_one_clean_up_commit), now.millis);
                 if (!removed) return std::move(removed).error();
                 step = *removed;
@@ -262,7 +251,7 @@ Result<std::size_t> Session::clean(const CleanRequest& request, Deadline deadlin
 
 Result<bool> Session::purge(std::string_view trace_id, std::uint64_t version, Deadline deadline) {
     bool there = false;
-    auto done = write_transaction(deadline, [&](Rows& rows, const StoreTime&) -> Result<void> {
+    auto done = write_transaction(deadline, [&](Rows& rows, const StoreTime&, const Stall&) -> Result<void> {
         auto purged = rows.purge(trace_id, version);
         if (!purged) return std::move(purged).error();
         there = *purged;
@@ -287,7 +276,7 @@ Result<std::string> Session::key_rule(std::string_view operation, std::string_vi
         if (!read) return std::move(read).error();
         if (standing) return std::move(*standing);
     }
-    auto done = write_transaction(deadline, [&](Rows& rows, const StoreTime& now) -> Result<void> {
+    auto done = write_transaction(deadline, [&](Rows& rows, const StoreTime& now, const Stall&) -> Result<void> {
         auto kept = rows.key_rule(operation, digest, accept, now.millis);
         if (!kept) return std::move(kept).error();
         standing = std::move(*kept);

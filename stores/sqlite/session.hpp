@@ -29,16 +29,14 @@ public:
 private:
     /// The table's statements on a healthy connection, opened anew after a fault that spent the last one.
     Result<Rows*> rows(Deadline deadline);
-    /// `step(rows, now)` under the write lock, then the commit. An Error of `step` rolls back. `locked` tells whether
-    /// the lock was had.
+    /// `step(rows, now, stall)` under the write lock, then the commit. An Error of `step` rolls back. `locked` tells
+    /// whether the lock was had.
     template <class Step>
     Result<void> write_transaction(Deadline deadline, Step step, bool* locked = nullptr);
     /// `step(rows, now)` on one snapshot.
     template <class Step>
     Result<void> read_transaction(Deadline deadline, Step step);
     void drop_if_spent(int code);
-    /// A begin that takes nothing over while owners may be late because the file was held.
-    Result<BeginOutcome> begin_one(Rows& rows, const BeginRequest& request, const runtime::StoreTime& now);
 
     /// Answers what needs no write from a snapshot while another transaction holds the file; true when nothing is left
     /// to do.

@@ -3,7 +3,6 @@
 
 #include "errors.hpp"
 
-#include <algorithm>
 #include <filesystem>
 #include <map>
 
@@ -19,7 +18,7 @@ std::shared_ptr<WriteTurn> WriteTurn::of(const std::string& path) {
     std::erase_if(turns, [](const auto& entry) { return entry.second.expired(); });
     auto& known = turns[canonical];
     auto turn = known.lock();
-    if (!turn) known = turn = std::make_shared<WriteTurn>();
+    if (!turn) known = turn = std::make_shared<WriteTurn>(canonical);
     return turn;
 }
 
@@ -53,29 +52,6 @@ void WriteTurn::give_back() noexcept {
         holder_ = oldest->thread;
     }
     oldest->wake.notify_one();  // under the mutex: the waiter lives on its thread's stack
-}
-
-void WriteTurn::blocked(Deadline asked) noexcept {
-    const std::lock_guard lock(mutex_);
-    blocked_since_ = std::min(blocked_since_, asked);
-}
-
-void WriteTurn::passed(Deadline asked) noexcept {
-    const auto now = std::chrono::steady_clock::now();
-    const std::lock_guard lock(mutex_);
-    const auto stall = now - std::min(blocked_since_, asked);
-    blocked_since_ = Deadline::max();
-    // A short one soon after a long one doesn't make it forgotten.
-    if (stall < shortest_stall || (stall < stall_ && now - stall_end_ < stall_)) return;
-    stall_ = stall;
-    stall_end_ = now;
-}
-
-bool WriteTurn::owners_may_be_late(std::chrono::milliseconds lease) const noexcept {
-    const std::lock_guard lock(mutex_);
-    // Owners renew past a third of the lease, so a quarter of it harms nobody.
-    return stall_ >= std::max<Deadline::duration>(shortest_stall, lease / 4) &&
-           std::chrono::steady_clock::now() - stall_end_ < lease;
 }
 
 bool WriteTurn::is_with_this_thread() const noexcept {

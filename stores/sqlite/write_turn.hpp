@@ -2,6 +2,7 @@
 #pragma once
 
 #include "nebis/store.hpp"
+#include "stall_book.hpp"
 
 #include <chrono>
 #include <condition_variable>
@@ -21,6 +22,7 @@ namespace nebis::sqlite {
 /// handed it next. So nobody starves, renewals of leases least of all, however tight the loops of others are.
 class WriteTurn {
 public:
+    explicit WriteTurn(std::string path) : stalls_(std::move(path)) {}
     static std::shared_ptr<WriteTurn> of(const std::string& path);
 
     enum class Taken : std::uint8_t { yes, too_late, by_this_thread };
@@ -31,17 +33,10 @@ public:
     /// itself.
     bool is_with_this_thread() const noexcept;
 
-    /// A write that was asked for at `asked` could not begin: somebody, here or in another process, holds the file.
-    void blocked(Deadline asked) noexcept;
-    /// A write that was asked for at `asked` has begun.
-    void passed(Deadline asked) noexcept;
-    /// The file was held so long, and so recently, that owners with such a lease may not have come to renew it: their
-    /// leases are over by the clock alone. Whoever would take over waits one lease more, as after an outage.
-    bool owners_may_be_late(std::chrono::milliseconds lease) const noexcept;
+    StallBook& stalls() noexcept { return stalls_; }
 
 private:
     static constexpr std::chrono::milliseconds patience{10};
-    static constexpr std::chrono::milliseconds shortest_stall{100};
     struct Waiter {
         std::thread::id thread;
         Deadline since;
@@ -53,9 +48,7 @@ private:
     std::list<Waiter*> waiting_;  // oldest first
     bool taken_ = false;
     std::thread::id holder_;
-    Deadline blocked_since_ = Deadline::max();
-    Deadline stall_end_{};
-    Deadline::duration stall_{};
+    StallBook stalls_;
 };
 
 /// Holds the turn until the end of a block.

@@ -370,6 +370,30 @@ TEST_F(SqliteLocked, owner_renews_late_after_a_long_transaction_and_nobody_got_i
     EXPECT_EQ(begin(*session_, rival)->kind, BeginOutcome::Kind::in_progress);
 }
 
+TEST_F(SqliteLocked, recovery_that_waited_for_a_long_transaction_itself_leaves_owners_the_time_to_renew) {
+    BeginRequest request = begin_request("k", owner(1));
+    request.lease_millis = 150;
+    const auto begun = begin(*session_, request);
+    ASSERT_TRUE(begun);
+    BeginRequest gone = begin_request("gone", owner(2));
+    gone.lease_millis = 150;
+    ASSERT_TRUE(begin(*session_, gone));
+    Sql other(path());
+    other.run("BEGIN IMMEDIATE");
+    std::this_thread::sleep_for(milliseconds(160));  // over by the clock: recovery finds it, and asks for the file
+    std::thread holder([&] {
+        std::this_thread::sleep_for(milliseconds(200));
+        other.run("COMMIT");
+    });
+    const auto recovered = session_->recover({}, soon());
+    holder.join();
+    ASSERT_TRUE(recovered) << recovered.error().text();
+    EXPECT_EQ(recovered->size(), 0U);
+    EXPECT_EQ(renew(*session_, "k", begun->version, owner(1))->kind, RenewOutcome::Kind::renewed);
+    std::this_thread::sleep_for(milliseconds(400));
+    EXPECT_EQ(session_->recover({}, soon())->size(), 1U) << "patience ends";
+}
+
 TEST_F(SqliteLocked, S54_waiter_in_another_handle_is_woken_by_the_commit) {
     const auto there = sqlite::store(path_options());
     const auto version = acquire("k", owner(1));

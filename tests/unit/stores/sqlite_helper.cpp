@@ -14,9 +14,11 @@
 
 // One of several processes on one file, started by sqlite_processes_test.
 //
-//   sqlite_helper race FILE THREADS KEYS   every thread begins every key and finishes what it won; prints "won KEY
-//   VERSION" lines sqlite_helper batches FILE PREFIX      begins batches of 64 keys for ever; prints "batch N" after
-//   each that was acquired
+//   sqlite_helper race FILE THREADS KEYS  every thread begins every key and finishes what it won; prints "won KEY
+//                                         VERSION" lines
+//   sqlite_helper batches FILE PREFIX     begins batches of 64 keys for ever; prints "batch N" after each acquired one
+//   sqlite_helper rob FILE KEY            recovers once and begins KEY, ready to take it over; prints "recovered N" and
+//                                         "acquired" or "refused"
 namespace {
 
 using namespace nebis;
@@ -109,11 +111,28 @@ int batches(const char* path, const char* prefix) {
     }
 }
 
+int rob(const char* path, const char* key) {
+    const auto store = store_of(path);
+    auto session = store->open(soon());
+    if (!session) give_up("open", session.error());
+    const auto recovered = (*session)->recover({}, soon());
+    if (!recovered) give_up("recover", recovered.error());
+    BeginRequest begin = request(key, random_owner());
+    begin.take_over_lease = begin.take_over_unknown = true;
+    Result<BeginOutcome> begun = BeginOutcome{};
+    (*session)->begin({&begin, 1}, {&begun, 1}, soon());
+    if (!begun) give_up("begin", begun.error());
+    std::printf("recovered %zu\n%s\n", recovered->size(),
+                begun->kind == BeginOutcome::Kind::acquired ? "acquired" : "refused");
+    return 0;
+}
+
 }  // namespace
 
 int main(int count, char** arguments) {
     if (count == 5 && std::strcmp(arguments[1], "race") == 0)
         return race(arguments[2], std::atoi(arguments[3]), std::atoi(arguments[4]));
     if (count == 4 && std::strcmp(arguments[1], "batches") == 0) return batches(arguments[2], arguments[3]);
+    if (count == 4 && std::strcmp(arguments[1], "rob") == 0) return rob(arguments[2], arguments[3]);
     return 1;
 }

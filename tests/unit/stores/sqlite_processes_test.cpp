@@ -151,6 +151,42 @@ TEST_F(SqliteProcesses, killed_inside_batches_the_file_stays_whole) {
     }
 }
 
+TEST_F(SqliteProcesses, C15_process_that_comes_after_a_long_transaction_robs_no_owner_that_could_not_renew) {
+    BeginRequest request = begin_request("k", owner(1));
+    request.lease_millis = 1'500;
+    request.operation = "race";
+    const auto begun = begin(*session_, request);
+    ASSERT_TRUE(begun);
+    const auto end = std::chrono::steady_clock::now() + milliseconds(1'600);
+    Sql other(path());
+    other.run("BEGIN IMMEDIATE");
+    while (std::chrono::steady_clock::now() < end)
+        EXPECT_FALSE(renew(*session_, "k", begun->version, owner(1), in(milliseconds(300))));
+    other.run("COMMIT");
+    // The lease is over, and this process saw nothing of the wait.
+    Helper helper(folder_.file("out"), {"rob", path(), "k"});
+    EXPECT_EQ(helper.wait(), 0);
+    EXPECT_EQ(helper.lines(), (std::vector<std::string>{"recovered 0", "refused"}));
+    EXPECT_EQ(renew(*session_, "k", begun->version, owner(1))->kind, RenewOutcome::Kind::renewed);
+}
+
+TEST_F(SqliteProcesses, owner_that_is_gone_is_taken_over_one_lease_after_a_long_transaction) {
+    BeginRequest request = begin_request("k", owner(1));
+    request.lease_millis = 300;
+    request.operation = "race";
+    ASSERT_TRUE(begin(*session_, request));
+    Sql other(path());
+    other.run("BEGIN IMMEDIATE");
+    EXPECT_FALSE(renew(*session_, "another", 1, owner(1), in(milliseconds(400))));
+    other.run("COMMIT");
+    std::this_thread::sleep_for(milliseconds(50));
+    EXPECT_TRUE(begin(*session_, "another", owner(2)));  // the file is free again from here on
+    std::this_thread::sleep_for(milliseconds(350));
+    Helper helper(folder_.file("out"), {"rob", path(), "k"});
+    EXPECT_EQ(helper.wait(), 0);
+    EXPECT_EQ(helper.lines(), (std::vector<std::string>{"recovered 1", "acquired"}));
+}
+
 TEST_F(SqliteProcesses, S54_waiter_hears_of_another_process) {
     while (store_->wait_for_change(in(milliseconds(5)))) {}
     Helper helper(folder_.file("out"), {"race", path(), "1", "1"});

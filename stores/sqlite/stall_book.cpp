@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "stall_book.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <utility>
+
+namespace nebis::sqlite {
+namespace {
+
+using std::chrono::duration_cast;
+using std::chrono::nanoseconds;
+
+constexpr std::int64_t nanos_per_milli = 1'000'000;
+constexpr std::int64_t shortest = Stall::shortest_millis * nanos_per_milli;
+
+std::int64_t nanos_of(Deadline time) { return duration_cast<nanoseconds>(time.time_since_epoch()).count(); }
+std::int64_t now_nanos() { return nanos_of(std::chrono::steady_clock::now()); }
+
+/// The earlier of two times where 0 is none, and one that lies ahead (of another boot) is none either.
+std::int64_t earlier(std::int64_t a, std::int64_t b, std::int64_t now) {
+    if (a <= 0 || a > now) return b;
+    if (b <= 0 || b > now) return a;
+    return std::min(a, b);
+}
+
+}  // namespace
+
+StallBook::StallBook(std::string database_path) : database_path_(std::move(database_path)) {}
+
+StallBook::~StallBook() {
+    if (file_ >= 0) close(file_);
+}
+
+bool StallBook::open(bool create) noexcept {
+    if (file_ >= 0) return true;
+    try {
+        const std::string path = database_path_ + "-stall";
+        constexpr int flags = O_RDWR | O_CLOEXEC | O_NOFOLLOW;
+        file_ = ::open(path.c_str(), flags);
+        if (file_ >= 0 || !create) return file_ >= 0;
+        // Whoever may write the database may write this, as SQLite does it for its own files.
+        struct stat database {};
+        if (stat(database_path_.c_str(), &database) != 0) return false;
+        file_ = ::open(path.c_str(), flags | O_CREAT, database.st_mode & 0666);
+        if (file_ < 0) return false;
+        (void)!fchmod(file_, database.st_mode & 0666);
+        if (geteuid() == 0) (void)!fchown(file_, database.st_uid, database.st_gid);
+        return true;
+    } catch (...) {
+        return false;
+    }
+}
+
+bool StallBook::read(Entry& entry) noexcept {
+    return open(false) && pread(file_, &entry, sizeof entry, 0) >= 0;  // a file just made is shorter: nothing yet
+}
+
+void StallBook::blocked(Deadline asked) noexcept {
+    const std::lock_guard lock(mutex_);
+    const std::int64_t now = now_nanos();
+    seen_.blocked_since = earlier(seen_.blocked_since, nanos_of(asked), now);
+    if (now - seen_.blocked_since < shortest || !open(true)) return;
+    Entry shared;
+    (void)read(shared);
+    const std::int64_t since = earlier(shared.blocked_since, seen_.blocked_since, now);
+    if (since == shared.blocked_since) return;
+    // Only this one number: the others belong to whoever holds the write lock.
+    static_assert(offsetof(Entry, blocked_since) == 0);
+    (void)!pwrite(file_, &since, sizeof since, 0);
+}
+
+Stall StallBook::passed(Deadline asked) noexcept {
+    const std::lock_guard lock(mutex_);
+    const std::int64_t now = now_nanos();
+    Entry shared;
+    const bool sharing = read(shared);
+    Entry& known = sharing ? shared : seen_;
+    const std::int64_t before = known.length;
+    const bool somebody_was_blocked = known.blocked_since != 0;
+    const std::int64_t since = earlier(earlier(known.blocked_since, seen_.blocked_since, now), nanos_of(asked), now);
+    const std::int64_t length = now - since;
+    const std::int64_t ago = now - known.end;
+    // A short one soon after a long one doesn't make it forgotten.
+    if (length >= shortest && (length >= known.length || ago < 0 || ago >= known.length)) {
+        known.length = length;
+        known.end = now;
+    }
+    known.blocked_since = seen_.blocked_since = 0;
+    if (sharing && (somebody_was_blocked || known.length != before)) (void)!pwrite(file_, &known, sizeof known, 0);
+    if (known.end <= 0 || known.end > now) return {};
+    return {known.length / nanos_per_milli, (now - known.end) / nanos_per_milli};
+}
+
+}  // namespace nebis::sqlite
