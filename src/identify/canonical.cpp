@@ -328,6 +328,25 @@ Result<CanonicalHash> canonical_hash(const Request& request, Body& body, const N
     return result;
 }
 
+Digest verbatim_digest(const Request& request, BodyKind kind) {
+    Sink sink;
+    sink.byte(static_cast<char>(kind));
+    sink.byte(request.arguments ? 'a' : 'b');  // they have their own noise
+    sink.framed(request.method);
+    sink.framed(request.path);
+    sink.framed(request.query);
+    sink.framed(request.content_type);
+    for (const Header& header : request.headers) {
+        if (!counts(header.name)) continue;
+        sink.byte('h');
+        sink.framed(header.name);
+        sink.framed(header.value);
+    }
+    sink.byte('b');
+    sink.framed(request.body);
+    return sink.finish();
+}
+
 Result<RequestHash> hash_request(const Request& request, const NoiseFilter& noise, const HashLimits& limits,
                                  std::uint8_t scheme) {
     Body body(request, limits);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "identify/body.hpp"
+#include "identify/digest.hpp"
 #include "identify/limits.hpp"
 #include "identify/noise.hpp"
 #include "nebis/error.hpp"
@@ -43,6 +44,11 @@ struct CanonicalHash {
 /// a thread is warm.
 Result<CanonicalHash> canonical_hash(const Request& request, Body& body, const NoiseFilter& noise,
                                      const HashLimits& limits, std::uint8_t scheme = current_scheme);
+
+/// SHA-256 of everything the request hash is made of, byte for byte as it came: equal for two requests only if they are
+/// the same text, so that their request hashes are equal, too. A client's retry usually is, and this costs half as
+/// much. Never stored, never compared between processes.
+Digest verbatim_digest(const Request& request, BodyKind kind);
 
 Result<RequestHash> hash_request(const Request& request, const NoiseFilter& noise, const HashLimits& limits,
                                  std::uint8_t scheme = current_scheme);

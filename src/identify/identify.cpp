@@ -76,26 +76,6 @@ KeyRule completed(const KeyRule& rule) {
 
 }  // namespace
 
-namespace {
-
-/// One request on its way through: its body is parsed once, its hash made once.
-struct Work {
-    const Request& request;
-    const NoiseFilter& noise;
-    const HashLimits& limits;
-    Body body{request, limits};
-    std::optional<CanonicalHash> made = {};
-
-    Result<CanonicalHash> canonical(std::uint8_t scheme) {
-        if (made && made->hash.scheme == scheme) return *made;
-        auto result = canonical_hash(request, body, noise, limits, scheme);
-        if (result) made = *result;
-        return result;
-    }
-};
-
-}  // namespace
-
 struct Identifier::State {
     IdentifyRules rules;
     std::optional<KeyExpression> expression;
@@ -116,11 +96,11 @@ struct Identifier::State {
     // A key, or empty text when the request brings none.
     using Key = Result<std::string>;
     Key from_header(const Request& request, std::string_view name) const;
-    Key from_token(Work& work, std::string_view name) const;
+    Key from_token(const Request& request, Body& body, std::string_view name) const;
     Key from_fields(Body& body) const;
     Key from_generator(const Request& request) const;
-    Key automatic(Work& work) const;
-    Key key(Work& work) const;
+    Key automatic(Identification& work) const;
+    Key key(Identification& work) const;
 };
 
 // ---- once per operation
@@ -224,8 +204,7 @@ Result<std::string> Identifier::State::from_header(const Request& request, std::
     return parse_key_field(**value, rules.strict_key_header, {.min = min, .max = rules.key_max});
 }
 
-Result<std::string> Identifier::State::from_token(Work& work, std::string_view name) const {
-    const Request& request = work.request;
+Result<std::string> Identifier::State::from_token(const Request& request, Body& body, std::string_view name) const {
     auto header = request.header(name);
     if (!header) return std::move(header).error();
     std::string token;
@@ -233,8 +212,8 @@ Result<std::string> Identifier::State::from_token(Work& work, std::string_view n
         token = trim(**header);
         if (token.empty())
             return Error(ErrorKind::rejected_input, "the one-time token is empty").with_code("token-unknown");
-    } else if (rules.key.kind() == Kind::token && !paths.empty() && work.body.kind() != BodyKind::empty) {
-        auto found = work.body.text(paths.front(), rules.key.fields().front());
+    } else if (rules.key.kind() == Kind::token && !paths.empty() && body.kind() != BodyKind::empty) {
+        auto found = body.text(paths.front(), rules.key.fields().front());
         if (!found && found.error().code() != "key-missing") return found;
         if (found) token = std::move(*found);
     }
@@ -269,50 +248,68 @@ Result<std::string> Identifier::State::from_generator(const Request& request) co
     }
 }
 
-namespace {
-
-Result<std::string> from_all(Work& work) {
-    auto canonical = work.canonical(key_scheme);
-    if (!canonical) return std::move(canonical).error();
-    return canonical->parameters > 0 ? to_hex(canonical->hash.digest) : std::string();
-}
-
-}  // namespace
-
-Result<std::string> Identifier::State::automatic(Work& work) const {
-    auto key = from_header(work.request, key_header);
-    if (key && key->empty() && rules.tokens) key = from_token(work, token_header);
+Result<std::string> Identifier::State::automatic(Identification& work) const {
+    auto key = from_header(work.request_, key_header);
+    if (key && key->empty() && rules.tokens) key = from_token(work.request_, work.body_, token_header);
     if (!key || !key->empty()) return key;
-    return paths.empty() ? from_all(work) : from_fields(work.body);
+    return paths.empty() ? work.all_parameters() : from_fields(work.body_);
 }
 
-Result<std::string> Identifier::State::key(Work& work) const {
+Result<std::string> Identifier::State::key(Identification& work) const {
     switch (rules.key.kind()) {
         case Kind::automatic: return automatic(work);
-        case Kind::header: return from_header(work.request, rules.key.text());
-        case Kind::token: return from_token(work, rules.key.text());
-        case Kind::expression: return expression->evaluate(work.request, work.body, rules.limits);
-        case Kind::fields: return from_fields(work.body);
-        case Kind::all_parameters: return from_all(work);
-        case Kind::generator: return from_generator(work.request);
+        case Kind::header: return from_header(work.request_, rules.key.text());
+        case Kind::token: return from_token(work.request_, work.body_, rules.key.text());
+        case Kind::expression: return expression->evaluate(work.request_, work.body_, rules.limits);
+        case Kind::fields: return from_fields(work.body_);
+        case Kind::all_parameters: return work.all_parameters();
+        case Kind::generator: return from_generator(work.request_);
     }
     return std::string();
 }
 
-Result<Identity> Identifier::identify(const Request& request) const {
-    const State& state = *state_;
-    if (auto caller = state.check_caller(request); !caller) return std::move(caller).error();
-    Work work{.request = request, .noise = state.noise(request), .limits = state.rules.limits};
-    auto key = state.key(work);
+Identification::Identification(const Identifier& identifier, const Request& request)
+    : state_(*identifier.state_), request_(request), body_(request, state_.rules.limits) {}
+
+Result<CanonicalHash> Identification::canonical(std::uint8_t scheme) {
+    if (made_ && made_->hash.scheme == scheme) return *made_;
+    auto result = canonical_hash(request_, body_, state_.noise(request_), state_.rules.limits, scheme);
+    if (result) made_ = *result;
+    return result;
+}
+
+Result<std::string> Identification::all_parameters() {
+    auto made = canonical(key_scheme);
+    if (!made) return std::move(made).error();
+    return made->parameters > 0 ? to_hex(made->hash.digest) : std::string();
+}
+
+Result<Identity> Identification::key() {
+    if (auto caller = state_.check_caller(request_); !caller) return std::move(caller).error();
+    auto key = state_.key(*this);
     if (!key) return std::move(key).error();
     if (key->empty()) {
-        if (!state.rules.key_required) return Identity{.keyed = false};
-        return no_key(missing_key_text(state.rules.key));
+        if (!state_.rules.key_required) return Identity{.keyed = false};
+        return no_key(missing_key_text(state_.rules.key));
     }
-    auto canonical = work.canonical(current_scheme);
-    if (!canonical) return std::move(canonical).error();
-    std::string trace_id = state.trace_id(request, *key);
-    return Identity{.key = *std::move(key), .trace_id = std::move(trace_id), .hash = canonical->hash};
+    std::string trace_id = state_.trace_id(request_, *key);
+    return Identity{.key = *std::move(key), .trace_id = std::move(trace_id)};
+}
+
+Result<RequestHash> Identification::hash() {
+    auto made = canonical(current_scheme);
+    if (!made) return std::move(made).error();
+    return made->hash;
+}
+
+Result<Identity> Identifier::identify(const Request& request) const {
+    Identification work(*this, request);
+    auto identity = work.key();
+    if (!identity || !identity->keyed) return identity;
+    auto hash = work.hash();
+    if (!hash) return std::move(hash).error();
+    identity->hash = *hash;
+    return identity;
 }
 
 Result<RequestHash> Identifier::hash(const Request& request, std::uint8_t scheme) const {

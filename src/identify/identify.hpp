@@ -47,6 +47,8 @@ struct Identity {
     bool keyed = true;  ///< false: there is no key and none is required; the rest is empty
 };
 
+class Identification;
+
 /// **Threads**: safe, it never changes. Copies share their state.
 class Identifier {
 public:
@@ -79,9 +81,36 @@ public:
     const IdentifyRules& rules() const noexcept;
 
 private:
+    friend class Identification;
     struct State;
     explicit Identifier(std::shared_ptr<const State> state) : state_(std::move(state)) {}
     std::shared_ptr<const State> state_;
+};
+
+/// `Identifier::identify` in its two steps, for callers who may know the hash already when they know the key.
+/// **Lifetime**: views; identifier and request must outlive it.
+class Identification {
+public:
+    Identification(const Identifier& identifier, const Request& request);
+
+    /// All but the hash. **Errors**: as `Identifier::identify`.
+    Result<Identity> key();
+    /// After `key`. **Errors**: as `Identifier::identify`.
+    Result<RequestHash> hash();
+    /// The hash was made on the way to the key: to ask for it costs nothing.
+    bool hashed() const noexcept { return made_.has_value() && made_->hash.scheme == current_scheme; }
+    /// See `verbatim_digest`.
+    Digest verbatim() const { return verbatim_digest(request_, body_.kind()); }
+
+private:
+    friend class Identifier;
+    Result<CanonicalHash> canonical(std::uint8_t scheme);
+    Result<std::string> all_parameters();
+
+    const Identifier::State& state_;
+    const Request& request_;
+    Body body_;  ///< parsed once
+    std::optional<CanonicalHash> made_ = {};
 };
 
 /// S6: `request.request_id` when it is sane (1–128 visible ASCII characters), else one derived from the trace id, the

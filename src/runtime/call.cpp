@@ -83,7 +83,18 @@ Call::Admission Call::admit(Services& services, OperationState& operation, const
                 .with_code("request-too-large"));
         return admission;
     }
-    auto identity = operation.identifier.identify(request);
+    identify::Identification who(operation.identifier, request);
+    LocalCache::Found near;
+    auto identity = who.key();
+    if (identity && identity->keyed) {
+        admission.hash = TraceKey(identity->trace_id).hash;
+        near = look_near(services, operation, {identity->trace_id, admission.hash}, admission.at);
+        auto hash = hash_of(services, who, near, {identity->trace_id, admission.hash});
+        if (hash)
+            identity->hash = *hash;
+        else
+            identity = std::move(hash).error();
+    }
     if (!identity) {
         if (operation.settings.enforcement == Enforcement::observe) {
             operation.metrics.observed[observe::Would::refuse_key].add();
@@ -94,23 +105,35 @@ Call::Admission Call::admit(Services& services, OperationState& operation, const
         return admission;
     }
     admission.identity = *std::move(identity);
-    admission.hash = TraceKey(admission.identity.trace_id).hash;
+    if (near.result) admission.answer = from_cache(services, operation, request, admission.identity, *near.result);
     return admission;
 }
 
 /// A finished result that this very process has seen lately.
-std::optional<Answer> Call::from_cache(Services& services, OperationState& operation, const Request& request,
-                                       const Admission& admission) {
-    const identify::Identity& identity = admission.identity;
+LocalCache::Found Call::look_near(Services& services, const OperationState& operation, const TraceKey& key,
+                                  Clock::time_point now) {
     if (operation.settings.local_cache.count() == 0 || operation.settings.enforcement != Enforcement::enforce)
-        return std::nullopt;
+        return {};
+    auto found = services.cache.find(key, now);
+    if (!found.result) services.watch->metrics.instance().local_cache[observe::CacheResult::miss].add();
+    return found;
+}
+
+/// The request hash, without making it when the very same bytes were hashed before.
+Result<RequestHash> Call::hash_of(Services& services, identify::Identification& who, const LocalCache::Found& near,
+                                  const TraceKey& key) {
+    if (!near.result || who.hashed()) return who.hash();
+    const auto& known = near.result->request_hash;
+    if (near.verbatim && known.scheme == identify::current_scheme && *near.verbatim == who.verbatim()) return known;
+    auto made = who.hash();
+    if (made && !near.verbatim && *made == known) services.cache.learn(key, near.result, who.verbatim());
+    return made;
+}
+
+std::optional<Answer> Call::from_cache(Services& services, OperationState& operation, const Request& request,
+                                       const identify::Identity& identity, const CachedResult& hit) {
     auto& counters = services.watch->metrics.instance().local_cache;
-    const LocalCache::Entry hit = services.cache.find({identity.trace_id, admission.hash}, admission.at);
-    if (!hit) {
-        counters[observe::CacheResult::miss].add();
-        return std::nullopt;
-    }
-    if (hit->request_hash != identity.hash) {
+    if (hit.request_hash != identity.hash) {
         counters[observe::CacheResult::other_request].add();
         return std::nullopt;  // the store's word decides about a mismatch
     }
@@ -121,12 +144,12 @@ std::optional<Answer> Call::from_cache(Services& services, OperationState& opera
         answer.message = services.watch->messages.text(observe::Message::duplicate);
     } else {
         answer.outcome = Outcome::replayed;
-        answer.response = hit->response;
-        answer.rejected = hit->status == RecordStatus::rejected;
+        answer.response = hit.response;
+        answer.rejected = hit.status == RecordStatus::rejected;
     }
     answer.joined = true;
-    answer.fencing_token = hit->version;
-    answer.attempt = hit->attempts;
+    answer.fencing_token = hit.version;
+    answer.attempt = hit.attempts;
     answer.request_id = identify::request_id_for(request, identity);
     operation.metrics.joined.add();
     operation.metrics.answered(answer);
@@ -137,7 +160,6 @@ Answer Call::run(const std::shared_ptr<Services>& services, const std::shared_pt
                  const Request& request, const Handler& handler) {
     Admission admission = admit(*services, *operation, request, handler);
     if (admission.answer) return *std::move(admission.answer);
-    if (auto answer = from_cache(*services, *operation, request, admission)) return *std::move(answer);
     const auto call = std::allocate_shared<Call>(Recycled<Call>(), services, operation);
     call->request_ = &request;
     call->handler_ = &handler;
@@ -149,9 +171,7 @@ Answer Call::run(const std::shared_ptr<Services>& services, const std::shared_pt
 void Call::start(const std::shared_ptr<Services>& services, const std::shared_ptr<OperationState>& operation,
                  Request request, Handler handler, CallOptions options) {
     Admission admission = admit(*services, *operation, request, handler);
-    std::optional<Answer> answer = std::move(admission.answer);
-    if (!answer) answer = from_cache(*services, *operation, request, admission);
-    if (answer) {
+    if (auto& answer = admission.answer) {
         Executor& executor = options.answers ? *options.answers : *options.executor;
         if (&executor == &inline_executor()) return options.done(*std::move(answer));
         auto kept = std::make_shared<Answer>(*std::move(answer));

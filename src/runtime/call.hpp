@@ -69,8 +69,12 @@ private:
     };
     static Admission admit(Services& services, OperationState& operation, const Request& request,
                            const Handler& handler);
+    static LocalCache::Found look_near(Services& services, const OperationState& operation, const TraceKey& key,
+                                       Clock::time_point now);
+    static Result<RequestHash> hash_of(Services& services, identify::Identification& who, const LocalCache::Found& near,
+                                       const TraceKey& key);
     static std::optional<Answer> from_cache(Services& services, OperationState& operation, const Request& request,
-                                            const Admission& admission);
+                                            const identify::Identity& identity, const CachedResult& hit);
     void identified(Admission admission);
     void begin_work();
     void drive(Event first);

@@ -26,14 +26,21 @@ void LocalCache::Shard::forget_oldest() {
     if (at != table.end() && at->second.number == oldest.number) erase(at);
 }
 
-LocalCache::Entry LocalCache::find(const TraceKey& key, Clock::time_point now) {
+LocalCache::Found LocalCache::find(const TraceKey& key, Clock::time_point now) {
     Shard& shard = shard_of(key);
     const std::lock_guard lock(shard.mutex);
     const auto at = shard.table.find(key);
-    if (at == shard.table.end()) return nullptr;
-    if (at->second.expires > now) return at->second.result;
+    if (at == shard.table.end()) return {};
+    if (at->second.expires > now) return {at->second.result, at->second.verbatim};
     shard.erase(at);
-    return nullptr;
+    return {};
+}
+
+void LocalCache::learn(const TraceKey& key, const Entry& result, const identify::Digest& verbatim) {
+    Shard& shard = shard_of(key);
+    const std::lock_guard lock(shard.mutex);
+    const auto at = shard.table.find(key);
+    if (at != shard.table.end() && at->second.result == result) at->second.verbatim = verbatim;
 }
 
 void LocalCache::put(Entry result, std::size_t hash, Clock::time_point expires) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "identify/digest.hpp"
 #include "nebis/gate.hpp"
 #include "runtime/trace_key.hpp"
 
@@ -13,6 +14,7 @@
 #include <deque>
 #include <memory>
 #include <mutex>
+#include <optional>
 
 namespace nebis::runtime {
 
@@ -27,8 +29,14 @@ public:
 
     explicit LocalCache(std::size_t max_bytes) : max_bytes_per_shard_(max_bytes / shard_count) {}
 
-    /// Empty: not there. Whether the hash fits is the caller's to look at.
-    Entry find(const TraceKey& key, Clock::time_point now);
+    struct Found {
+        Entry result;                              ///< null: not there
+        std::optional<identify::Digest> verbatim;  ///< of a request whose hash is the result's, once one was learnt
+    };
+    /// Whether the hash fits is the caller's to look at.
+    Found find(const TraceKey& key, Clock::time_point now);
+    /// A request with this verbatim digest has the hash of `result`: its next repeat need not be hashed again.
+    void learn(const TraceKey& key, const Entry& result, const identify::Digest& verbatim);
     /// An older version never replaces a newer one.
     void put(Entry result, std::size_t hash, Clock::time_point expires);
     void drop(const TraceKey& key);
@@ -42,6 +50,7 @@ private:
         Clock::time_point expires;
         std::size_t bytes = 0;
         std::uint64_t number = 0;
+        std::optional<identify::Digest> verbatim = {};
     };
     struct Age {
         Entry result;  ///< keeps the key's text alive

@@ -4,6 +4,8 @@
 #include "identify/digest.hpp"
 #include "support.hpp"
 
+#include <map>
+#include <random>
 #include <stdexcept>
 
 namespace nebis::identify_test {
@@ -397,6 +399,45 @@ TEST(RequestId, S6_passes_through_or_is_derived_and_is_never_identity) {
         EXPECT_EQ(request_id_for(request, identity), derived);
     }
     EXPECT_EQ(request_id_for(request, Identity{.keyed = false}), "");
+}
+
+TEST(Identification, property_requests_of_one_verbatim_digest_have_one_hash) {
+    IdentifyRules rules;
+    rules.operation = "op";
+    rules.key = KeyRule(KeyRule::Kind::header, "K");
+    rules.noise = {"/noise", "/*/a"};
+    const Identifier identifier = Identifier::make(rules).value();
+    std::mt19937 random(7);
+    const auto one_of = [&](std::initializer_list<const char*> all) {
+        return std::string(*(all.begin() + static_cast<std::ptrdiff_t>(random() % all.size())));
+    };
+    std::map<Digest, RequestHash> seen;
+    int again = 0;
+    for (int round = 0; round < 20'000; ++round) {
+        Request request;
+        request.method = one_of({"POST", "PUT"});
+        request.path = one_of({"/a", "/ab"});
+        request.query = one_of({"", "b=2&a=1", "a=1&b=2", "a"});
+        request.content_type = one_of(
+            {"", "application/json", "application/x-www-form-urlencoded", "text/plain", "text/plain;charset=latin1"});
+        request.body = one_of(
+            {"", "a=1", R"({"a":1})", R"({"a":1,"noise":2})", R"({"x":{"a":1}})", R"({"x":{"a":2}})", R"({"a":1.0})"});
+        request.arguments = random() % 2 == 0;
+        request.headers = {{"K", "k"}};
+        if (random() % 2) request.headers.push_back({"If-Match", one_of({"1", "2", ""})});
+        if (random() % 2) request.headers.push_back({one_of({"Range", "If-Range", "Accept"}), one_of({"1", "2"})});
+        if (random() % 8 == 0) request.headers.push_back({"Content-Encoding", one_of({"gzip", "identity"})});
+        Identification who(identifier, request);
+        ASSERT_TRUE(who.key());
+        const auto hash = who.hash();
+        if (!hash) continue;  // not every text is a body of every type
+        ASSERT_TRUE(who.hashed());
+        const auto [place, fresh] = seen.emplace(who.verbatim(), *hash);
+        ASSERT_EQ(place->second, *hash) << request.body;
+        again += fresh ? 0 : 1;
+    }
+    EXPECT_GT(again, 1'000);
+    EXPECT_GT(seen.size(), 1'000U);
 }
 
 }  // namespace

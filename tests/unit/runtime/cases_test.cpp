@@ -280,5 +280,29 @@ TEST(DefaultAnswers, S26_are_what_their_type_says_and_a_type_without_one_is_told
                  IdempotentException);
 }
 
+TEST(Repeats, C02_C03_are_told_by_their_bytes_only_as_far_as_the_bytes_are_the_same) {
+    Engine engine = memory_engine();
+    const Operation order = engine.operation(policy_of("order")).value();
+    const Counting counting;
+    const auto outcome = [&](const Request& request) { return engine.run(order, request, counting.handler()).outcome; };
+    const Request first = request_with("k", R"({"amount":"1","item":"tea"})");
+    const Request turned = request_with("k", R"({ "item":"tea", "amount":"1" })");
+    Request guarded = first, asked = first, text = first;
+    guarded.headers.push_back({"If-Match", "\"3\""});
+    asked.query = "dry-run=1";
+    text.content_type = "text/plain";
+    EXPECT_EQ(outcome(first), Outcome::fresh);
+    for (int round = 0; round < 3; ++round) {
+        EXPECT_EQ(outcome(first), Outcome::replayed);
+        EXPECT_EQ(outcome(turned), Outcome::replayed);
+        EXPECT_EQ(outcome(request_with("k", R"({"amount":"2","item":"tea"})")), Outcome::mismatch);
+        EXPECT_EQ(outcome(guarded), Outcome::mismatch);
+        EXPECT_EQ(outcome(asked), Outcome::mismatch);
+        EXPECT_EQ(outcome(text), Outcome::mismatch);
+        EXPECT_EQ(outcome(request_with("k", R"({"amount":)")), Outcome::refused);
+    }
+    EXPECT_EQ(counting.count(), 1);
+}
+
 }  // namespace
 }  // namespace nebis
