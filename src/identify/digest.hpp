@@ -14,12 +14,10 @@ namespace nebis::identify {
 
 using Digest = std::array<unsigned char, 32>;
 
-/// Incremental SHA-256. Its OpenSSL context comes from a per-thread spare, so that the usual hash allocates nothing;
-/// instances may be nested.
+/// Incremental SHA-256; allocates nothing.
 class Sha256 {
 public:
-    Sha256();
-    ~Sha256();
+    Sha256() noexcept;
     Sha256(const Sha256&) = delete;
     Sha256& operator=(const Sha256&) = delete;
 
@@ -27,7 +25,7 @@ public:
     Digest finish() noexcept;  ///< once
 
 private:
-    void* context_;
+    alignas(8) std::array<unsigned char, 112> state_;  ///< a SHA256_CTX
 };
 
 Digest sha256(std::string_view bytes);

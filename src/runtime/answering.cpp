@@ -69,7 +69,7 @@ void Call::replay(Answer& answer, RecordStatus status, Response response, std::u
 }
 
 Answer Call::make_answer(const Action& action) {
-    Answer answer = bare(Outcome::unavailable);
+    Answer answer = bare(action.verdict == Verdict::fresh ? Outcome::fresh : Outcome::unavailable);
     answer.fencing_token = action.version;
     answer.attempt = action.version != 0 || handler_ran_ ? execution_.attempt.load(std::memory_order_relaxed) : 0;
     answer.recorded = action.recorded;

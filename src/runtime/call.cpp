@@ -124,9 +124,10 @@ Result<RequestHash> Call::hash_of(Services& services, identify::Identification& 
                                   const TraceKey& key) {
     if (!near.result || who.hashed()) return who.hash();
     const auto& known = near.result->request_hash;
-    if (near.verbatim && known.scheme == identify::current_scheme && *near.verbatim == who.verbatim()) return known;
+    const identify::Digest verbatim = who.verbatim();
+    if (near.verbatim == verbatim && known.scheme == identify::current_scheme) return known;
     auto made = who.hash();
-    if (made && !near.verbatim && *made == known) services.cache.learn(key, near.result, who.verbatim());
+    if (made && *made == known) services.cache.learn(key, near.result, verbatim);
     return made;
 }
 
@@ -198,7 +199,7 @@ void Call::identified(Admission admission) {
     trace_hash_ = admission.hash;
     keyed_ = identity.keyed;
     hash_ = identity.hash;
-    execution_.request_id = keyed_ ? identify::request_id_for(*request_, identity) : request_->request_id;
+    execution_.request_id = identify::request_id_for(*request_, identity);
     execution_.key = std::move(identity.key);
     execution_.trace_id = std::move(identity.trace_id);
     execution_.operation = operation_->name;

@@ -4,13 +4,14 @@
 #include "nebis/store.hpp"
 #include "runtime/trace_key.hpp"
 
+#include <boost/unordered/unordered_flat_map.hpp>
+
 #include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <mutex>
-#include <unordered_map>
 #include <vector>
 
 namespace nebis::runtime {
@@ -60,7 +61,7 @@ private:
     };
     struct alignas(64) Shard {
         std::mutex mutex;
-        std::unordered_map<TraceKey, Flight, TraceKeyHash> flights;  // keys live in the leaders
+        boost::unordered_flat_map<TraceKey, Flight, TraceKeyHash> flights;  // keys live in the leaders
     };
     Shard& shard_of(const TraceKey& key) noexcept { return shards_[key.shard(shard_count)]; }
 

@@ -23,10 +23,16 @@ Table::Shard& Table::shard_of(const Key& key) noexcept {
     return shards_[(key.hash >> 24) % shard_count];
 }
 
+const std::shared_ptr<const Table::Origin>& Table::Shard::origin_of(const BeginRequest& request) {
+    if (!last_origin || last_origin->operation != request.operation || last_origin->instance != request.instance)
+        last_origin = std::make_shared<const Origin>(Origin{std::string(request.operation), std::string(request.instance)});
+    return last_origin;
+}
+
 Record Table::record_of(const Row& row, StoreMillis now) {
     Record record;
     record.trace_id = row.trace_id;
-    record.operation = row.operation;
+    record.operation = row.origin->operation;
     record.status = row.head.status;
     record.version = row.head.version;
     record.owner = row.head.owner;
@@ -36,7 +42,7 @@ Record Table::record_of(const Row& row, StoreMillis now) {
     record.expire_time = row.head.expire_time;
     record.create_time = row.create_time;
     record.update_time = row.head.update_time;
-    record.instance = row.instance;
+    record.instance = row.origin->instance;
     record.request_body = row.request_body;
     record.response = row.response;
     record.outcome_ref = row.outcome_ref;
@@ -85,8 +91,7 @@ Result<BeginOutcome> Table::begin(const BeginRequest& request) {
     const bool counts_as_new = verdict == BeginVerdict::counts_as_new;
     row.head = runtime::begun_row(fresh ? nullptr : &row.head, verdict, request, shard.version_floor, now);
     if (counts_as_new) row.create_time = now.millis;
-    row.operation = request.operation;
-    row.instance = request.instance;
+    row.origin = shard.origin_of(request);
     row.request_body = request.request_snapshot;
     row.response.reset();
     row.outcome_ref.clear();
@@ -157,7 +162,7 @@ std::vector<Record> Table::recover(const RecoverRequest& request) {
             Row& row = *owned;
             if (moved.size() >= request.limit) break;
             if (!runtime::may_recover(row.head, request, now.millis)) continue;
-            if (!request.own_instance.empty() && row.instance != request.own_instance) continue;
+            if (!request.own_instance.empty() && row.origin->instance != request.own_instance) continue;
             runtime::lapse_row(row.head, now);
             moved.push_back(record_of(row, now.millis));
         }

@@ -34,12 +34,16 @@ public:
     bool wait_for_change(Deadline deadline);
 
 private:
+    /// Most rows of a shard have the same one.
+    struct Origin {
+        std::string operation;
+        std::string instance;
+    };
     struct Row {
         std::string trace_id;
         runtime::RowHead head;
         StoreMillis create_time = 0;
-        std::string operation;
-        std::string instance;
+        std::shared_ptr<const Origin> origin;
         std::string request_body;
         std::optional<Response> response;
         std::string outcome_ref;
@@ -61,6 +65,9 @@ private:
         std::mutex mutex;
         Rows rows;
         std::uint64_t version_floor = 0;  ///< greatest version ever deleted here
+        std::shared_ptr<const Origin> last_origin;
+
+        const std::shared_ptr<const Origin>& origin_of(const BeginRequest& request);
     };
     static constexpr std::size_t shard_count = 256;
 
