@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The plain functions of SHA-256 are marked as deprecated in favour of EVP, which allocates, locks and looks up for each
-// hash: a fifth of the whole cost for a body of 300 bytes. The name must stand before OpenSSL's headers.
+// The plain functions of SHA-256 are marked as deprecated in favour of EVP, which allocates, locks and looks up for
+// each hash: a fifth of the whole cost for a body of 300 bytes. The name must stand before OpenSSL's headers.
 #define OPENSSL_SUPPRESS_DEPRECATED
 #include "identify/digest.hpp"
 

@@ -25,7 +25,8 @@ Table::Shard& Table::shard_of(const Key& key) noexcept {
 
 const std::shared_ptr<const Table::Origin>& Table::Shard::origin_of(const BeginRequest& request) {
     if (!last_origin || last_origin->operation != request.operation || last_origin->instance != request.instance)
-        last_origin = std::make_shared<const Origin>(Origin{std::string(request.operation), std::string(request.instance)});
+        last_origin =
+            std::make_shared<const Origin>(Origin{std::string(request.operation), std::string(request.instance)});
     return last_origin;
 }
 
@@ -51,8 +52,7 @@ Record Table::record_of(const Row& row, StoreMillis now) {
 }
 
 Table::Rows::iterator Table::erase(Shard& shard, Rows::iterator at) {
-    shard.version_floor = std::max(shard.version_floor, at->second->head.version);
-    const std::unique_ptr<Row> row = std::move(at->second);  // the key in the map is its text: it must go last
+    shard.version_floor = std::max(shard.version_floor, at->row->head.version);
     const auto next = std::next(at);
     shard.rows.erase(at);
     return next;
@@ -71,7 +71,7 @@ Result<BeginOutcome> Table::begin(const BeginRequest& request) {
     const bool fresh = at == shard.rows.end();
     BeginVerdict verdict = BeginVerdict::counts_as_new;
     if (!fresh) {
-        Row& row = *at->second;
+        Row& row = *at->row;
         verdict = runtime::judge_begin(row.head, request, now.millis);
         if (!runtime::acquires(verdict)) {
             if (verdict == BeginVerdict::lapse) runtime::lapse_row(row.head, now);
@@ -83,11 +83,9 @@ Result<BeginOutcome> Table::begin(const BeginRequest& request) {
     } else {
         auto row = std::make_unique<Row>();
         row->trace_id = request.trace_id;
-        Key kept = key;
-        kept.text = row->trace_id;
-        at = shard.rows.emplace(kept, std::move(row)).first;
+        at = shard.rows.insert(Place{key.hash, std::move(row)}).first;
     }
-    Row& row = *at->second;
+    Row& row = *at->row;
     const bool counts_as_new = verdict == BeginVerdict::counts_as_new;
     row.head = runtime::begun_row(fresh ? nullptr : &row.head, verdict, request, shard.version_floor, now);
     if (counts_as_new) row.create_time = now.millis;
@@ -114,7 +112,7 @@ Result<FinishOutcome> Table::finish(const FinishRequest& request) {
         out.now = now.millis;
         const auto at = shard.rows.find(key);
         if (at == shard.rows.end()) return out;
-        Row& row = *at->second;
+        Row& row = *at->row;
         if (!runtime::may_finish(row.head, request)) {
             out.current = record_of(row, now.millis);
             return out;
@@ -137,8 +135,8 @@ Result<RenewOutcome> Table::renew(const RenewRequest& request) {
     const auto at = shard.rows.find(key);
     RenewOutcome out;
     out.now = now.millis;
-    if (at == shard.rows.end() || !runtime::may_renew(at->second->head, request, now.millis)) return out;
-    runtime::renew_row(at->second->head, request, now);
+    if (at == shard.rows.end() || !runtime::may_renew(at->row->head, request, now.millis)) return out;
+    runtime::renew_row(at->row->head, request, now);
     out.kind = RenewOutcome::Kind::renewed;
     return out;
 }
@@ -149,7 +147,7 @@ Result<FindOutcome> Table::find(const FindRequest& request) {
     const std::lock_guard lock(shard.mutex);
     FindOutcome out;
     out.now = now().millis;
-    if (const auto at = shard.rows.find(key); at != shard.rows.end()) out.record = record_of(*at->second, out.now);
+    if (const auto at = shard.rows.find(key); at != shard.rows.end()) out.record = record_of(*at->row, out.now);
     return out;
 }
 
@@ -158,8 +156,8 @@ std::vector<Record> Table::recover(const RecoverRequest& request) {
     for (Shard& shard : shards_) {
         const std::lock_guard lock(shard.mutex);
         const StoreTime now = this->now();
-        for (auto& [key, owned] : shard.rows) {
-            Row& row = *owned;
+        for (const Place& place : shard.rows) {
+            Row& row = *place.row;
             if (moved.size() >= request.limit) break;
             if (!runtime::may_recover(row.head, request, now.millis)) continue;
             if (!request.own_instance.empty() && row.origin->instance != request.own_instance) continue;
@@ -179,7 +177,7 @@ std::size_t Table::clean(const CleanRequest& request) {
         const std::lock_guard lock(shard.mutex);
         const StoreMillis now = this->now().millis;
         for (auto at = shard.rows.begin(); at != shard.rows.end() && deleted < request.limit;) {
-            const bool over = runtime::may_clean(at->second->head, now);
+            const bool over = runtime::may_clean(at->row->head, now);
             deleted += over ? 1 : 0;
             at = over ? erase(shard, at) : std::next(at);
         }
@@ -194,7 +192,7 @@ bool Table::purge(std::string_view trace_id, std::uint64_t version) {
         Shard& shard = shard_of(key);
         const std::lock_guard lock(shard.mutex);
         const auto at = shard.rows.find(key);
-        if (at == shard.rows.end() || at->second->head.version != version) return false;
+        if (at == shard.rows.end() || at->row->head.version != version) return false;
         erase(shard, at);
     }
     changed();

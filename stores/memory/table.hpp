@@ -4,7 +4,7 @@
 #include "nebis/memory.hpp"
 #include "runtime/row_rules.hpp"
 
-#include <boost/unordered/unordered_flat_map.hpp>
+#include <boost/unordered/unordered_flat_set.hpp>
 
 #include <array>
 #include <atomic>
@@ -48,19 +48,34 @@ private:
         std::optional<Response> response;
         std::string outcome_ref;
     };
-    /// A view of the row's own text, hashed once: growing the map then touches no row.
+    /// Hashed once: growing the table then touches no row.
     struct Key {
         explicit Key(std::string_view key) : hash(std::hash<std::string_view>{}(key)), text(key) {}
         std::size_t hash;
         std::string_view text;
-        friend bool operator==(const Key& a, const Key& b) noexcept { return a.hash == b.hash && a.text == b.text; }
+    };
+    /// A row's place. Small, because with many rows the cost of a step is its cache misses.
+    struct Place {
+        std::size_t hash;
+        std::unique_ptr<Row> row;
     };
     struct Hash {
         using is_avalanching = void;
+        using is_transparent = void;
         std::size_t operator()(const Key& key) const noexcept { return key.hash; }
+        std::size_t operator()(const Place& place) const noexcept { return place.hash; }
     };
-    /// Flat, because with many rows the cost of a step is its cache misses.
-    using Rows = boost::unordered_flat_map<Key, std::unique_ptr<Row>, Hash>;
+    struct Equal {
+        using is_transparent = void;
+        bool operator()(const Place& a, const Place& b) const noexcept {
+            return a.hash == b.hash && a.row->trace_id == b.row->trace_id;
+        }
+        bool operator()(const Key& a, const Place& b) const noexcept {
+            return a.hash == b.hash && a.text == b.row->trace_id;
+        }
+        bool operator()(const Place& a, const Key& b) const noexcept { return (*this)(b, a); }
+    };
+    using Rows = boost::unordered_flat_set<Place, Hash, Equal>;
     struct alignas(64) Shard {
         std::mutex mutex;
         Rows rows;

@@ -100,7 +100,7 @@ private:
             busy_ = std::move(error);
             return {};
         }
-        stall_ = file_.turn()->stalls().passed(asked);
+        stalls_ = file_.turn()->stalls().passed(asked);
         AtomicReport report = in_transaction(body);
         connection_->allow_commit(true);
         connection_->rollback();
@@ -154,7 +154,7 @@ private:
             return {};
         }
         if (auto floor = rows_->read_floor(); !floor) return ended(Kind::rolled_back, std::move(floor).error());
-        auto begun = rows_->begin(claim_.begin, now, stall_);
+        auto begun = rows_->begin(claim_.begin, now, stalls_);
         if (!begun) return ended(Kind::rolled_back, std::move(begun).error());
         if (begun->kind != BeginOutcome::Kind::acquired) {
             // An abandoned attempt that was found has become UNKNOWN: that much is kept.
@@ -263,7 +263,7 @@ private:
         BeginRequest again = claim_.begin;
         again.not_after = 0;
         if (auto floor = rows_->read_floor(); !floor) return {};
-        auto begun = rows_->begin(again, file_.now(), stall_);
+        auto begun = rows_->begin(again, file_.now(), stalls_);
         if (!begun) return {};
         if (begun->kind != BeginOutcome::Kind::acquired) {
             if (begun->record && begun->record->owner == claim_.owner && begun->record->version == version_)
@@ -304,7 +304,7 @@ private:
     Connection* connection_ = nullptr;
     Rows* rows_ = nullptr;
     std::uint64_t version_;
-    Stall stall_;
+    Stalls stalls_;
     bool guarded_ = true;
     bool settle_ = false;
     std::optional<Error> busy_;

@@ -101,11 +101,9 @@ Result<void> Rows::prepare(sqlite3* handle, const std::string& table, Part part)
         {holds_, "SELECT 1 FROM @ WHERE trace_id = ?1 AND version = ?2 AND owner = ?3 AND (status = 0 OR status = 4)"},
         // A lease of 0 means "until the retention ends" (C13).
         {find_overdue_,
-         "SELECT trace_id FROM @ WHERE status = 0 AND lease_expire_time <= ?1"
+         "SELECT trace_id, lease_expire_time - update_time FROM @ WHERE status = 0 AND lease_expire_time <= ?1"
          " AND (lease_expire_time > 0 OR (expire_time > 0 AND expire_time <= ?1)) AND update_time <= ?2 AND (?3 = '' "
          "OR instance = ?3)"
-         // Stall::grace_left
-         " AND NOT (?5 >= max(100, (lease_expire_time - update_time) / 4) AND ?6 < lease_expire_time - update_time)"
          " ORDER BY lease_expire_time LIMIT ?4"},
         {find_expired_,
          "SELECT rowid, version FROM @ WHERE status != 0 AND status != 4 AND status BETWEEN 0 AND 5 AND expire_time <= "
@@ -219,7 +217,7 @@ int Rows::raise_floor(std::uint64_t version) {
     return raise_floor_.step();
 }
 
-Result<BeginOutcome> Rows::begin(const BeginRequest& request, const StoreTime& now, const Stall& stall) {
+Result<BeginOutcome> Rows::begin(const BeginRequest& request, const StoreTime& now, const Stalls& stalls) {
     BeginOutcome out;
     out.now = now.millis;
     if (runtime::late(request, now.millis)) return out;
@@ -267,7 +265,7 @@ Result<BeginOutcome> Rows::begin(const BeginRequest& request, const StoreTime& n
         std::int64_t grace = 0;
         if (found.status == RecordStatus::processing && verdict != BeginVerdict::mismatch &&
             verdict != BeginVerdict::other_scheme && verdict != BeginVerdict::in_progress)
-            grace = stall.grace_left(found.lease_expire_time - found.update_time);
+            grace = stalls.grace_left(found.lease_expire_time - found.update_time);
         if (grace > 0) verdict = BeginVerdict::in_progress;
         if (!runtime::acquires(verdict)) {
             out = runtime::refused_begin(found, verdict, now.millis);
@@ -420,8 +418,6 @@ Result<bool> Rows::anything_to_recover(const RecoverRequest& request, StoreMilli
     find_overdue_.bind(2, now - request.min_age_millis);
     find_overdue_.bind_text(3, request.own_instance);
     find_overdue_.bind(4, 1);
-    find_overdue_.bind(5, 0);
-    find_overdue_.bind(6, 0);
     switch (find_overdue_.step()) {
         case SQLITE_ROW: return true;
         case SQLITE_DONE: return false;
@@ -429,19 +425,20 @@ Result<bool> Rows::anything_to_recover(const RecoverRequest& request, StoreMilli
     }
 }
 
-Result<std::vector<Record>> Rows::recover(const RecoverRequest& request, StoreMillis now, const Stall& stall) {
+Result<std::vector<Record>> Rows::recover(const RecoverRequest& request, StoreMillis now, const Stalls& stalls) {
     std::vector<std::string> overdue;
     {
         const Resetting reset(find_overdue_);
         find_overdue_.bind(1, now);
         find_overdue_.bind(2, now - request.min_age_millis);
         find_overdue_.bind_text(3, request.own_instance);
-        find_overdue_.bind(4, static_cast<std::int64_t>(request.limit));
-        find_overdue_.bind(5, stall.millis);
-        find_overdue_.bind(6, stall.ago_millis);
-        int code = SQLITE_OK;
-        while ((code = find_overdue_.step()) == SQLITE_ROW) overdue.emplace_back(find_overdue_.bytes(0));
-        if (code != SQLITE_DONE) return failed("look for abandoned attempts");
+        // Rows in grace are passed over, but not too many under the write lock.
+        find_overdue_.bind(4, static_cast<std::int64_t>(request.limit) * 10);
+        int code = SQLITE_ROW;
+        while (overdue.size() < request.limit && (code = find_overdue_.step()) == SQLITE_ROW) {
+            if (stalls.grace_left(find_overdue_.number(1)) == 0) overdue.emplace_back(find_overdue_.bytes(0));
+        }
+        if (code != SQLITE_ROW && code != SQLITE_DONE) return failed("look for abandoned attempts");
     }
     std::vector<Record> moved;
     for (const std::string& trace_id : overdue) {

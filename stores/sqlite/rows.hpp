@@ -24,8 +24,8 @@ public:
     /// Once for each transaction, before its first begin.
     Result<void> read_floor();
 
-    /// Takes nothing over from an owner that `stall` may have kept from renewing.
-    Result<BeginOutcome> begin(const BeginRequest& request, const runtime::StoreTime& now, const Stall& stall);
+    /// Takes nothing over from an owner that `stalls` may have kept from renewing.
+    Result<BeginOutcome> begin(const BeginRequest& request, const runtime::StoreTime& now, const Stalls& stalls);
     /// What begin would answer if it needs no write for it; empty when it would have to write.
     Result<std::optional<BeginOutcome>> peek(const BeginRequest& request, StoreMillis now, bool processing_counts);
     Result<FinishOutcome> finish(const FinishRequest& request, const runtime::StoreTime& now);
@@ -35,7 +35,7 @@ public:
     Result<bool> holds(std::string_view trace_id, std::uint64_t version, const Owner& owner);
 
     Result<bool> anything_to_recover(const RecoverRequest& request, StoreMillis now);
-    Result<std::vector<Record>> recover(const RecoverRequest& request, StoreMillis now, const Stall& stall);
+    Result<std::vector<Record>> recover(const RecoverRequest& request, StoreMillis now, const Stalls& stalls);
     Result<bool> anything_to_clean(StoreMillis now);
     Result<std::size_t> clean(std::size_t limit, StoreMillis now);
     Result<bool> purge(std::string_view trace_id, std::uint64_t version);

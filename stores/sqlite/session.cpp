@@ -70,9 +70,9 @@ Result<void> Session::write_transaction(Deadline deadline, Step step, bool* lock
         drop_if_spent(code);
         return error;
     }
-    const Stall stall = file_->turn()->stalls().passed(asked);
+    const Stalls stalls = file_->turn()->stalls().passed(asked);
     if (locked) *locked = true;
-    if (auto done = step(**rows, file_->now(), stall); !done) {
+    if (auto done = step(**rows, file_->now(), stalls); !done) {
         connection_->rollback();
         drop_if_spent((*rows)->code());
         return done;
@@ -105,16 +105,17 @@ void Session::write(std::span<const FinishRequest> finishes, std::span<Result<Fi
                     std::span<const BeginRequest> begins, std::span<Result<BeginOutcome>> begun, Deadline deadline) {
     if (finishes.empty() && begins.empty()) return;
     if (finishes.empty()) return begin(begins, begun, deadline);
-    auto done = write_transaction(deadline, [&](Rows& rows, const StoreTime& now, const Stall& stall) -> Result<void> {
-        std::optional<Error> lost;
-        if (!each(rows, finishes, finished, lost, [&](const FinishRequest& one) { return rows.finish(one, now); }))
-            return std::move(*lost);
-        if (begins.empty()) return {};
-        if (auto floor = rows.read_floor(); !floor) return floor;
-        if (!each(rows, begins, begun, lost, [&](const BeginRequest& one) { return rows.begin(one, now, stall); }))
-            return std::move(*lost);
-        return {};
-    });
+    auto done =
+        write_transaction(deadline, [&](Rows& rows, const StoreTime& now, const Stalls& stalls) -> Result<void> {
+            std::optional<Error> lost;
+            if (!each(rows, finishes, finished, lost, [&](const FinishRequest& one) { return rows.finish(one, now); }))
+                return std::move(*lost);
+            if (begins.empty()) return {};
+            if (auto floor = rows.read_floor(); !floor) return floor;
+            if (!each(rows, begins, begun, lost, [&](const BeginRequest& one) { return rows.begin(one, now, stalls); }))
+                return std::move(*lost);
+            return {};
+        });
     if (done) return;
     fill(finished, done.error());
     fill(begun, done.error());
@@ -132,12 +133,12 @@ void Session::begin(std::span<const BeginRequest> in, std::span<Result<BeginOutc
     const auto write_what_is_left = [&](Deadline until) {
         return write_transaction(
             until,
-            [&](Rows& rows, const StoreTime& now, const Stall& stall) -> Result<void> {
+            [&](Rows& rows, const StoreTime& now, const Stalls& stalls) -> Result<void> {
                 if (auto floor = rows.read_floor(); !floor) return floor;
                 std::optional<Error> lost;
                 for (const std::size_t at : left) {
                     if (!each(rows, in.subspan(at, 1), out.subspan(at, 1), lost,
-                              [&](const BeginRequest& one) { return rows.begin(one, now, stall); }))
+                              [&](const BeginRequest& one) { return rows.begin(one, now, stalls); }))
                         return std::move(*lost);
                 }
                 return {};
@@ -183,7 +184,7 @@ bool Session::answer_without_writing(std::span<const BeginRequest> in, std::span
 
 void Session::renew(std::span<const RenewRequest> in, std::span<Result<RenewOutcome>> out, Deadline deadline) {
     if (in.empty()) return;
-    auto done = write_transaction(deadline, [&](Rows& rows, const StoreTime& now, const Stall&) -> Result<void> {
+    auto done = write_transaction(deadline, [&](Rows& rows, const StoreTime& now, const Stalls&) -> Result<void> {
         std::optional<Error> lost;
         if (!each(rows, in, out, lost, [&](const RenewRequest& one) { return rows.renew(one, now); }))
             return std::move(*lost);
@@ -213,8 +214,8 @@ Result<std::vector<Record>> Session::recover(const RecoverRequest& request, Dead
         return {};
     });
     if (done && anything)
-        done = write_transaction(deadline, [&](Rows& rows, const StoreTime& now, const Stall& stall) -> Result<void> {
-            auto records = rows.recover(request, now.millis, stall);
+        done = write_transaction(deadline, [&](Rows& rows, const StoreTime& now, const Stalls& stalls) -> Result<void> {
+            auto records = rows.recover(request, now.millis, stalls);
             if (!records) return std::move(records).error();
             moved = std::move(*records);
             return {};
@@ -235,7 +236,7 @@ Result<std::size_t> Session::clean(const CleanRequest& request, Deadline deadlin
         });
         std::size_t step = 0;
         if (done && anything)
-            done = write_transaction(deadline, [&](Rows& rows, const StoreTime& now, const Stall&) -> Result<void> {
+            done = write_transaction(deadline, [&](Rows& rows, const StoreTime& now, const Stalls&) -> Result<void> {
                 auto removed = rows.clean(std::min(request.limit - deleted, rows_of_one_clean_up_commit), now.millis);
                 if (!removed) return std::move(removed).error();
                 step = *removed;
@@ -251,7 +252,7 @@ Result<std::size_t> Session::clean(const CleanRequest& request, Deadline deadlin
 
 Result<bool> Session::purge(std::string_view trace_id, std::uint64_t version, Deadline deadline) {
     bool there = false;
-    auto done = write_transaction(deadline, [&](Rows& rows, const StoreTime&, const Stall&) -> Result<void> {
+    auto done = write_transaction(deadline, [&](Rows& rows, const StoreTime&, const Stalls&) -> Result<void> {
         auto purged = rows.purge(trace_id, version);
         if (!purged) return std::move(purged).error();
         there = *purged;
@@ -276,7 +277,7 @@ Result<std::string> Session::key_rule(std::string_view operation, std::string_vi
         if (!read) return std::move(read).error();
         if (standing) return std::move(*standing);
     }
-    auto done = write_transaction(deadline, [&](Rows& rows, const StoreTime& now, const Stall&) -> Result<void> {
+    auto done = write_transaction(deadline, [&](Rows& rows, const StoreTime& now, const Stalls&) -> Result<void> {
         auto kept = rows.key_rule(operation, digest, accept, now.millis);
         if (!kept) return std::move(kept).error();
         standing = std::move(*kept);

@@ -29,7 +29,7 @@ public:
 private:
     /// The table's statements on a healthy connection, opened anew after a fault that spent the last one.
     Result<Rows*> rows(Deadline deadline);
-    /// `step(rows, now, stall)` under the write lock, then the commit. An Error of `step` rolls back. `locked` tells
+    /// `step(rows, now, stalls)` under the write lock, then the commit. An Error of `step` rolls back. `locked` tells
     /// whether the lock was had.
     template <class Step>
     Result<void> write_transaction(Deadline deadline, Step step, bool* locked = nullptr);

@@ -16,7 +16,7 @@ using std::chrono::duration_cast;
 using std::chrono::nanoseconds;
 
 constexpr std::int64_t nanos_per_milli = 1'000'000;
-constexpr std::int64_t shortest = Stall::shortest_millis * nanos_per_milli;
+constexpr std::int64_t shortest = Stalls::shortest_millis * nanos_per_milli;
 
 std::int64_t nanos_of(Deadline time) { return duration_cast<nanoseconds>(time.time_since_epoch()).count(); }
 std::int64_t now_nanos() { return nanos_of(std::chrono::steady_clock::now()); }
@@ -74,26 +74,26 @@ void StallBook::blocked(Deadline asked) noexcept {
     (void)!pwrite(file_, &since, sizeof since, 0);
 }
 
-Stall StallBook::passed(Deadline asked) noexcept {
+Stalls StallBook::passed(Deadline asked) noexcept {
     const std::lock_guard lock(mutex_);
     const std::int64_t now = now_nanos();
     Entry shared;
     const bool sharing = read(shared);
     Entry& known = sharing ? shared : seen_;
-    const std::int64_t before = known.length;
-    const bool somebody_was_blocked = known.blocked_since != 0;
     const std::int64_t since = earlier(earlier(known.blocked_since, seen_.blocked_since, now), nanos_of(asked), now);
     const std::int64_t length = now - since;
-    const std::int64_t ago = now - known.end;
-    // A short one soon after a long one doesn't make it forgotten.
-    if (length >= shortest && (length >= known.length || ago < 0 || ago >= known.length)) {
-        known.length = length;
-        known.end = now;
-    }
+    const bool stalled = length >= shortest;
+    if (stalled) std::fill_n(known.ends.begin(), Stalls::class_of(length / nanos_per_milli) + 1, now);
+    const bool news = stalled || known.blocked_since != 0;
     known.blocked_since = seen_.blocked_since = 0;
-    if (sharing && (somebody_was_blocked || known.length != before)) (void)!pwrite(file_, &known, sizeof known, 0);
-    if (known.end <= 0 || known.end > now) return {};
-    return {known.length / nanos_per_milli, (now - known.end) / nanos_per_milli};
+    if (sharing && news) (void)!pwrite(file_, &known, sizeof known, 0);
+
+    Stalls stalls;
+    for (std::size_t i = 0; i < Stalls::classes; ++i) {
+        const std::int64_t end = known.ends[i];
+        if (end > 0 && end <= now) stalls.ago_millis[i] = (now - end) / nanos_per_milli;
+    }
+    return stalls;
 }
 
 }  // namespace nebis::sqlite

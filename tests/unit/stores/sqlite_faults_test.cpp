@@ -394,6 +394,27 @@ TEST_F(SqliteLocked, recovery_that_waited_for_a_long_transaction_itself_leaves_o
     EXPECT_EQ(session_->recover({}, soon())->size(), 1U) << "patience ends";
 }
 
+TEST_F(SqliteLocked, short_stall_after_a_long_one_gives_its_own_grace) {
+    Sql other(path());
+    other.run("BEGIN IMMEDIATE");
+    for (int i = 0; i < 3; ++i) EXPECT_FALSE(renew(*session_, "none", 1, owner(9), in(milliseconds(400))));
+    other.run("COMMIT");
+    BeginRequest request = begin_request("k", owner(1));
+    request.lease_millis = 250;
+    const auto begun = begin(*session_, request);
+    ASSERT_TRUE(begun);
+    other.run("BEGIN IMMEDIATE");
+    EXPECT_FALSE(renew(*session_, "k", begun->version, owner(1), in(milliseconds(350))));
+    other.run("COMMIT");
+    EXPECT_EQ(session_->recover({}, soon())->size(), 0U);
+    BeginRequest rival = begin_request("k", owner(2));
+    rival.take_over_lease = true;
+    const auto refused = begin(*session_, rival);
+    EXPECT_EQ(refused->kind, BeginOutcome::Kind::in_progress);
+    EXPECT_GT(refused->remaining_millis, 0) << "when to ask again";
+    EXPECT_EQ(renew(*session_, "k", begun->version, owner(1))->kind, RenewOutcome::Kind::renewed);
+}
+
 TEST_F(SqliteLocked, S54_waiter_in_another_handle_is_woken_by_the_commit) {
     const auto there = sqlite::store(path_options());
     const auto version = acquire("k", owner(1));
