@@ -23,7 +23,8 @@ deps:      ## install what is missing (Debian 12); does nothing when all is ther
 build: deps  ## build everything into build/$(PRESET)/
 	$(call BUILD,$(PRESET))
 
-run: build  ## the order service, shown on real HTTP; ONCE=1 ends after the show
+run: deps  ## the order service, shown on real HTTP; ONCE=1 ends after the show
+	$(call BUILD,$(PRESET)) --target nebis-order-show
 	$(SHOW)
 
 test: build  ## all tests but the long ones
@@ -40,11 +41,11 @@ explore: deps  ## every interleaving of the protocol's machines; a violation pri
 	build/release/bin/nebis-explore $(ARGS)
 
 torture: deps  ## the order service under load, killed and stopped at random, then audited
-	$(call BUILD,release)
+	$(call BUILD,release) --target nebis-torture
 	build/release/bin/nebis-torture $(ARGS)
 
 bench: deps  ## measure against the floor; one `bound` line each
-	$(call BUILD,release)
+	$(call BUILD,release) --target nebis-bench
 	build/release/bin/nebis-bench $(ARGS)
 
 coverage: deps  ## lines and branches of src/protocol and src/identify
