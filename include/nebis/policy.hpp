@@ -132,6 +132,8 @@ struct Policy {
     std::optional<std::chrono::milliseconds> lease_max = {};  ///< `lock-renew.max-expire-millis`: renewals in all
     std::optional<bool> renew = {};                           ///< `lock-renew.enabled`
     std::optional<std::chrono::milliseconds> retention = {};  ///< `record-expire-hours` / `record-expire-millis`
+    /// How late a client or broker may still repeat a request; the retention must be longer.
+    std::optional<std::chrono::milliseconds> longest_retry = {};
     std::optional<std::chrono::milliseconds> unknown_retention = {};
     std::optional<OnDuplicate> on_duplicate = {};        ///< `duplicate-handler`
     std::optional<std::chrono::milliseconds> wait = {};  ///< bound of `on_duplicate: wait`

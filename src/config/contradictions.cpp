@@ -29,6 +29,16 @@ void lease_and_retention(const Checked& c, Found& found) {
                       "make lock-expire-millis smaller or record-expire-hours greater"}});
 }
 
+// C53: a retry that comes when its record is forgotten runs a second time.
+void retention_and_retries(const Checked& c, Found& found) {
+    const auto& op = c.operation;
+    if (!op.longest_retry || op.retention > *op.longest_retry) return;
+    found.push_back({{"longest-retry-millis", retention_key(c)},
+                     {"retries may come after " + millis(*op.longest_retry) + ", but the retention is " +
+                          millis(op.retention) + ": a late one would run a second time",
+                      "make " + std::string(retention_key(c)) + " greater"}});
+}
+
 // A general value bends to a more specific lease (see resolve); what was written for this very lease must fit it.
 bool meant_for_this_lease(const Checked& c, std::string_view key) {
     return c.layer(key) != Layer::built_in && c.layer(key) >= c.layer("lock-expire-millis");
@@ -77,7 +87,8 @@ void effect(const Checked& c, Found& found) {
 void extensions(const Checked& c, Found& found) {
     const auto& op = c.operation;
     if (!c.whole) return;
-    if (op.on_unknown == OnUnknown::ask && !op.outcome_resolver.given()) {
+    // `hooked` asks its coordinator.
+    if (op.on_unknown == OnUnknown::ask && op.mode != Mode::hooked && !op.outcome_resolver.given()) {
         found.push_back({{"on-unknown"},
                          {"'on-unknown: ask' needs an outcome resolver",
                           "name one with outcome-resolver, or give one in the policy"}});
@@ -176,8 +187,8 @@ bool leaves_outcome_open(std::string_view exception_type) {
 
 std::vector<Contradiction> contradictions(const Checked& checked) {
     Found found;
-    for (const auto check :
-         {lease_and_retention, renewal, budget, effect, extensions, exception_lists, tokens, data_source})
+    for (const auto check : {lease_and_retention, retention_and_retries, renewal, budget, effect, extensions,
+                             exception_lists, tokens, data_source})
         check(checked, found);
     return found;
 }

@@ -331,6 +331,21 @@ std::vector<Row> http_rows() {
          .check = check_header_name,
          .reload = true,
          .about = "Headers of an answer that are kept and replayed. Set-Cookie never is."},
+        {.path = "http.in-progress-status",
+         .field = [](T& t) -> Field { return reinterpret_cast<unsigned char*>(&t.settings.http.in_progress_status); },
+         .kind = Kind::choice,
+         .choices = {"409", "425", "202"},
+         .reload = true,
+         .about = "Status for a duplicate while the first request is in progress. The IETF draft says 409; the problem "
+                  "type is the same with each."},
+        {.path = "http.mismatch-status",
+         .field = [](T& t) -> Field { return reinterpret_cast<unsigned char*>(&t.settings.http.mismatch_status); },
+         .kind = Kind::choice,
+         .choices = {"422", "409", "400"},
+         .reload = true,
+         .about =
+             "Status for a key that comes again with another request. The IETF draft says 422; the problem type is "
+             "the same with each."},
         {.path = "http.threads",
          .field = [](T& t) -> Field { return &t.settings.http.threads; },
          .kind = Kind::count,

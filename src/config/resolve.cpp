@@ -37,6 +37,7 @@ Overrides values_of(const Policy& p) {
     put("lock-renew.max-expire-millis", p.lease_max, number);
     put("lock-renew.enabled", p.renew, flag);
     put("record-expire-millis", p.retention, number);
+    put("longest-retry-millis", p.longest_retry, number);
     put("unknown-retention-millis", p.unknown_retention, number);
     put("duplicate-handler", p.on_duplicate, [](OnDuplicate v) {
         return word(v, std::array{"throw", "return", "wait"});
@@ -55,6 +56,10 @@ Overrides values_of(const Policy& p) {
     put("budget-millis", p.budget, number);
     if (!p.noise.empty()) out.emplace("noise", p.noise);
     return out;
+}
+
+Location place_in_code(std::string_view operation) {
+    return {.source = "operation '" + std::string(operation.substr(0, 80)) + "'"};
 }
 
 // The settings that one operation gets, layer by layer.
@@ -184,15 +189,10 @@ private:
     }
 
     void blame(std::string_view key, std::string what, std::string hint) {
-        Location at{.source = "operation '" + policy_.operation.substr(0, 80) + "'"};
-        const auto own = settings_.where.find("operations." + policy_.operation + "." + std::string(key));
-        const auto general = settings_.where.find(key);
-        if (own != settings_.where.end()) {
-            at = own->second;
-        } else if (layer(key) == Layer::general && general != settings_.where.end()) {
-            at = general->second;
-            what += " for operation '" + policy_.operation + "'";
-        }
+        // What code says replaces what is written for all operations: that place isn't to blame.
+        auto at = layer(key) == Layer::policy ? place_in_code(policy_.operation)
+                                              : place_of(settings_, policy_.operation, key);
+        if (layer(key) == Layer::general) what += " for operation '" + policy_.operation + "'";
         faults_.push_back({std::move(at), std::move(what), std::move(hint)});
     }
 
@@ -235,6 +235,13 @@ Settings default_settings() {
                                                         .values = {{"path", "nebis.db"}, {"create-schema", "true"}},
                                                         .create_schema = true});
     return settings;
+}
+
+Location place_of(const Settings& settings, std::string_view operation, std::string_view key) {
+    const auto own = settings.where.find("operations." + std::string(operation) + "." + std::string(key));
+    if (own != settings.where.end()) return own->second;
+    const auto general = settings.where.find(key);
+    return general != settings.where.end() ? general->second : place_in_code(operation);
 }
 
 std::vector<Fault> contradictions_written(const Settings& settings) {

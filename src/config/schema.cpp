@@ -9,12 +9,20 @@
 #include <boost/json/string.hpp>
 #include <boost/json/value.hpp>
 
+#include <algorithm>
 #include <map>
 
 namespace nebis::config {
 namespace {
 
 namespace json = boost::json;
+
+// YAML reads digits as a number, so that is what an editor compares.
+json::value chosen(std::string_view choice) {
+    const bool digits = std::ranges::all_of(choice, [](char c) { return c >= '0' && c <= '9'; });
+    if (digits) return std::stoll(std::string(choice));
+    return json::string(choice);
+}
 
 json::value of_row(const Row& row, Settings& defaults) {
     json::object out;
@@ -31,7 +39,7 @@ json::value of_row(const Row& row, Settings& defaults) {
             break;
         case Kind::choice: {
             json::array choices;
-            for (const auto choice : row.choices) choices.push_back(json::string(choice));
+            for (const auto choice : row.choices) choices.push_back(chosen(choice));
             out["enum"] = std::move(choices);
             break;
         }
@@ -58,7 +66,7 @@ json::value of_row(const Row& row, Settings& defaults) {
         } else if (row.kind == Kind::list) {
             out["default"] = json::array(value.items.begin(), value.items.end());
         } else if (!value.items.empty()) {
-            out["default"] = json::string(value.items[0]);
+            out["default"] = row.kind == Kind::choice ? chosen(value.items[0]) : json::string(value.items[0]);
         }
     }
     return out;

@@ -84,6 +84,7 @@ struct OperationSettings {
 
     // retention
     std::chrono::milliseconds retention{std::chrono::hours{24}};
+    std::optional<std::chrono::milliseconds> longest_retry;      ///< empty: not known
     std::optional<std::chrono::milliseconds> unknown_retention;  ///< empty: until settled
 
     // what duplicates get
@@ -165,12 +166,17 @@ struct TokenSettings {
     std::chrono::milliseconds lifetime{1'800'000};
 };
 
+enum class InProgressStatus : std::uint8_t { conflict, too_early, accepted };       ///< 409, 425, 202
+enum class MismatchStatus : std::uint8_t { unprocessable, conflict, bad_request };  ///< 422, 409, 400
+
 struct HttpSettings {
     std::string listen = "127.0.0.1:8080";
     std::string documentation_url;
     std::string replayed_header = "Idempotency-Replayed";
     std::vector<std::string> replay_headers = {
         "Content-Type", "Content-Language", "Content-Location", "ETag", "Last-Modified", "Link", "Location"};
+    InProgressStatus in_progress_status = InProgressStatus::conflict;
+    MismatchStatus mismatch_status = MismatchStatus::unprocessable;
     std::size_t threads = 2;
     std::size_t max_connections = 1'024;
     std::size_t max_header_bytes = 16 * 1024;
@@ -206,6 +212,10 @@ struct Settings {
 
 /// The token secrets as TokenService::make takes them.
 TokenKeys token_keys(const TokenSettings& token);
+
+/// Where an operation's value of this key was written: for the operation itself, else for all; a value of code has the
+/// operation for its source.
+Location place_of(const Settings& settings, std::string_view operation, std::string_view key);
 
 /// The value at a path below nebis.idempotent ("http.documentation-url") as text; lists joined with ", "; empty when
 /// unset, unknown or secret.

@@ -3,18 +3,15 @@
 
 #include "identify/text.hpp"
 
+#include <algorithm>
+
 namespace nebis::identify {
 namespace {
 
 BodyKind kind_of(const Request& request, const HashLimits& limits) {
     if (request.body.empty()) return BodyKind::empty;
     if (limits.raw_bodies) return BodyKind::raw;
-    // Compressed bytes are neither JSON nor a form.
-    for (const Header& header : request.headers) {
-        if (equal_ignoring_case(header.name, "content-encoding") &&
-            !equal_ignoring_case(trim(header.value), "identity"))
-            return BodyKind::raw;
-    }
+    if (is_compressed(request)) return BodyKind::raw;  // neither JSON nor a form
     const std::string_view type = media_type(request.content_type);
     if (is_json(type) || (request.arguments && type.empty())) return BodyKind::json;
     return is_form(type) ? BodyKind::form : BodyKind::raw;
@@ -45,6 +42,18 @@ bool is_json(std::string_view type) noexcept {
 }
 
 bool is_form(std::string_view type) noexcept { return equal_ignoring_case(type, "application/x-www-form-urlencoded"); }
+
+bool is_multipart(std::string_view type) noexcept {
+    constexpr std::string_view front = "multipart/";
+    return equal_ignoring_case(type.substr(0, front.size()), front);
+}
+
+bool is_compressed(const Request& request) noexcept {
+    return std::ranges::any_of(request.headers, [](const Header& header) {
+        return equal_ignoring_case(header.name, "content-encoding") &&
+               !equal_ignoring_case(trim(header.value), "identity");
+    });
+}
 
 Body::Body(const Request& request, const HashLimits& limits)
     : request_(request), limits_(limits), kind_(kind_of(request, limits)) {}

@@ -19,6 +19,9 @@ std::string_view media_parameter(std::string_view content_type, std::string_view
 /// application/json, text/json and …+json.
 bool is_json(std::string_view media_type) noexcept;
 bool is_form(std::string_view media_type) noexcept;
+bool is_multipart(std::string_view media_type) noexcept;
+/// Content-Encoding says something other than "identity".
+bool is_compressed(const Request& request) noexcept;
 
 /// The body of one request, parsed at most once and only if somebody asks.
 /// **Lifetime**: views into the request, which must outlive it.

@@ -201,7 +201,16 @@ Result<std::string> Identifier::State::from_header(const Request& request, std::
     if (*value == nullptr) return std::string();
     const std::size_t min =
         rules.scope == Scope::shared ? std::max(rules.key_min, rules.public_key_min) : rules.key_min;
-    return parse_key_field(**value, rules.strict_key_header, {.min = min, .max = rules.key_max});
+    auto key = parse_key_field(**value, rules.strict_key_header, {.min = min, .max = rules.key_max});
+    if (key) return key;
+    // Who sends a malformed key learns where it stood and what one looks like.
+    const Error& fault = key.error();
+    return Error(fault.kind(),
+                 "header " + std::string(name) + ": " + fault.message() + " (it is " + std::to_string(min) + " to " +
+                     std::to_string(rules.key_max) + " printable ASCII characters in double quotes" +
+                     (rules.strict_key_header ? ")" : ", or bare)"),
+                 fault.detail(), fault.hint())
+        .with_code(fault.code());
 }
 
 Result<std::string> Identifier::State::from_token(const Request& request, Body& body, std::string_view name) const {

@@ -18,6 +18,13 @@ constexpr std::array rows{
                "该请求已经提交过，请勿再次提交。"},
     MessageRow{Message::mismatch, "mismatch", "This idempotency key was already used for a different request.",
                "该幂等键已用于另一个内容不同的请求。"},
+    // Said after `mismatch` to a client whose retry holds the same in other bytes.
+    MessageRow{Message::mismatch_multipart, "mismatch-multipart",
+               "A multipart body is compared byte by byte, its boundary included: send the very same bytes again.",
+               "multipart 请求体按字节比较（包括 boundary），重试时请原样发送。"},
+    MessageRow{Message::mismatch_compressed, "mismatch-compressed",
+               "A compressed body is compared byte by byte: compress it once and send the very same bytes again.",
+               "压缩的请求体按字节比较：请只压缩一次，重试时原样发送。"},
     MessageRow{Message::fenced_off, "fenced-off",
                "Another attempt has taken over this request; repeat it to read the outcome.",
                "该请求已由另一次执行接管，请重新提交以获取结果。"},

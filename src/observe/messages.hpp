@@ -19,6 +19,8 @@ enum class Message : std::uint8_t {
     outcome_unknown,
     duplicate,
     mismatch,
+    mismatch_multipart,
+    mismatch_compressed,
     fenced_off,
     done_not_stored,
     unavailable,

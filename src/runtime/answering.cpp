@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "identify/body.hpp"
 #include "observe/mark.hpp"
 #include "runtime/call.hpp"
 
@@ -31,8 +32,23 @@ Answer Call::bare(Outcome outcome) const {
     answer.outcome = outcome;
     answer.request_id = execution_.request_id;
     answer.handler_ran = handler_ran_;
-    if (const auto message = message_of(outcome)) answer.message = services_->watch->messages.text(*message);
+    answer.message = words(outcome);
     return answer;
+}
+
+/// The catalogue's sentence. A body that is compared byte by byte may hold the same in other bytes at each try: who
+/// meets a mismatch with one is told so (B043, B044). It says nothing of the first request.
+std::string Call::words(Outcome outcome) const {
+    const auto message = message_of(outcome);
+    if (!message) return {};
+    const observe::Messages& texts = services_->watch->messages;
+    std::string text(texts.text(*message));
+    if (outcome != Outcome::mismatch || !request_) return text;
+    if (identify::is_compressed(*request_))
+        text.append(" ").append(texts.text(Message::mismatch_compressed));
+    else if (identify::is_multipart(identify::media_type(request_->content_type)))
+        text.append(" ").append(texts.text(Message::mismatch_multipart));
+    return text;
 }
 
 Answer Call::refused(Error error, Outcome outcome) const {
@@ -76,10 +92,7 @@ Answer Call::make_answer(const Action& action) {
     answer.unprotected = action.unprotected;
     const auto become = [&](Outcome outcome) {
         answer.outcome = outcome;
-        if (const auto message = message_of(outcome))
-            answer.message = services_->watch->messages.text(*message);
-        else
-            answer.message.clear();
+        answer.message = words(outcome);
     };
     switch (action.verdict) {
         case Verdict::fresh:
@@ -120,6 +133,9 @@ Answer Call::make_answer(const Action& action) {
         case Verdict::unknown:
             become(Outcome::outcome_unknown);
             if (handler_ran_) answer.failure = failure_;
+            // Somebody is asked, and may know by then; what is held waits for a person.
+            if (operation_->rules.on_unknown == OnUnknown::ask && operation_->rules.resolver)
+                answer.retry_after = milliseconds(busy_retry_millis);
             break;
         case Verdict::duplicate: become(Outcome::duplicate); break;
         case Verdict::fenced_off:

@@ -2,6 +2,7 @@
 #include "runtime/core.hpp"
 
 #include "config/load.hpp"
+#include "runtime/extensions.hpp"
 #include "runtime/own_thread.hpp"
 #include "runtime/owner.hpp"
 
@@ -34,19 +35,6 @@ std::string names_of(const Map& map) {
     std::string text;
     for (const auto& [name, _] : map) text += (text.empty() ? "" : ", ") + name;
     return text.empty() ? "none" : text;
-}
-
-template <class T, class Map>
-Result<void> look_up(config::Extension<T>& extension, const Map& registered, const char* key,
-                     const std::string& operation) {
-    if (extension.object || extension.name.empty()) return {};
-    const auto place = registered.find(extension.name);
-    if (place == registered.end() || !place->second)
-        return Error(ErrorKind::misconfigured,
-                     std::string(key) + " '" + extension.name + "' of operation '" + operation + "' isn't registered",
-                     "registered are: " + names_of(registered), "put it into Drivers before the engine is opened");
-    extension.object = place->second;
-    return {};
 }
 
 }  // namespace
@@ -189,27 +177,6 @@ Result<Core::Place> Core::place(const std::string& data_source, const std::strin
 
 // ---- operations
 
-Result<void> Core::find_extensions(config::OperationSettings& settings) const {
-    const Drivers& drivers = parts_.drivers;
-    for (auto found :
-         {look_up(settings.response_producer, drivers.response_producers, "response-producer", settings.operation),
-          look_up(settings.exception_classifier, drivers.exception_classifiers, "exception-classifier",
-                  settings.operation),
-          look_up(settings.outcome_resolver, drivers.outcome_resolvers, "outcome-resolver", settings.operation),
-          look_up(settings.transaction_hooks, drivers.transaction_hooks, "transaction-hooks", settings.operation),
-          look_up(settings.redactor, drivers.redactors, "redactor", settings.operation)})
-        if (!found) return found;
-    if (settings.mode == Mode::hooked && !settings.transaction_hooks.object)
-        return Error(ErrorKind::misconfigured,
-                     "operation '" + settings.operation + "' is hooked, but has no transaction hooks", {},
-                     "set transaction-hooks, or Policy::transaction_hooks");
-    if (settings.on_unknown == OnUnknown::ask && !settings.outcome_resolver.object && settings.mode != Mode::hooked)
-        return Error(ErrorKind::misconfigured,
-                     "operation '" + settings.operation + "' asks about unknown outcomes, but has nobody to ask", {},
-                     "set outcome-resolver, or on-unknown: hold");
-    return {};
-}
-
 Result<identify::Identifier> Core::identifier(const config::OperationSettings& settings) const {
     identify::IdentifyRules rules;
     rules.operation = settings.operation;
@@ -223,19 +190,10 @@ Result<identify::Identifier> Core::identifier(const config::OperationSettings& s
     rules.limits.max_bytes = settings.max_request_bytes;
     rules.tokens = tokens_;
     rules.retention = settings.retention;
-    if (settings.key_generator) {
-        rules.key = generator("in code");
-        rules.generator = settings.key_generator;
-    } else if (settings.key.kind() == KeyRule::Kind::generator) {
-        const auto place = parts_.drivers.key_generators.find(settings.key.text());
-        if (place == parts_.drivers.key_generators.end() || !place->second)
-            return Error(ErrorKind::misconfigured,
-                         "key-generator '" + settings.key.text() + "' of operation '" + settings.operation +
-                             "' isn't registered",
-                         "registered are: " + names_of(parts_.drivers.key_generators),
-                         "put it into Drivers before the engine is opened");
-        rules.generator = place->second;
-    }
+    if (settings.key_generator) rules.key = generator("in code");
+    auto named = find_generator(services()->settings, settings, parts_.drivers);
+    if (!named) return std::move(named).error();
+    rules.generator = *std::move(named);
     return identify::Identifier::make(std::move(rules));
 }
 
@@ -274,7 +232,8 @@ Result<void> Core::guard_key_rule(const config::OperationSettings& settings, con
 Result<std::shared_ptr<OperationState>> Core::build(const Policy& policy) {
     auto settings = config::resolve(services()->settings, policy);
     if (!settings) return std::move(settings).error();
-    if (auto found = find_extensions(*settings); !found) return std::move(found).error();
+    if (auto found = find_extensions(services()->settings, *settings, parts_.drivers); !found)
+        return std::move(found).error();
     auto who = identifier(*settings);
     if (!who) return std::move(who).error();
     auto where = place(settings->data_source, settings->table);

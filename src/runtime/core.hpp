@@ -61,7 +61,6 @@ private:
     Result<void> open_gate();
     Result<Place> place(const std::string& data_source, const std::string& table);
     Result<std::shared_ptr<OperationState>> build(const Policy& policy);
-    Result<void> find_extensions(config::OperationSettings& settings) const;
     Result<identify::Identifier> identifier(const config::OperationSettings& settings) const;
     Result<void> guard_key_rule(const config::OperationSettings& settings, const identify::Identifier& identifier,
                                 StoreLine& store) const;

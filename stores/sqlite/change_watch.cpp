@@ -16,10 +16,11 @@ using std::chrono::microseconds;
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
-/// The log is written before the commit can be seen; a flush lies between. So after a word of the kernel look again in
-/// growing steps.
-constexpr std::array after_a_word{microseconds(200), microseconds(500), microseconds(1000), microseconds(3000),
-                                  microseconds(10000)};
+/// The log is written before the commit can be seen; a flush lies between, and takes as long as the disk likes. So
+/// after a word of the kernel look again in growing steps, and then at a steady pace for as long as any flush may take.
+constexpr std::array after_a_word{microseconds(200), microseconds(500), microseconds(1000), microseconds(3000)};
+constexpr milliseconds pace_of_a_flush{10};
+constexpr milliseconds longest_flush{1000};
 constexpr milliseconds poll_behind_the_kernel{250};
 constexpr milliseconds poll_without_the_kernel{20};
 
@@ -85,17 +86,23 @@ bool ChangeWatch::listen(Deadline until) {
 }
 
 bool ChangeWatch::wait(Deadline deadline) {
-    std::size_t step = after_a_word.size();
     while (true) {
         watch_log();
-        if (changed()) return true;
+        if (changed()) {
+            flush_until_ = {};
+            return true;
+        }
         const auto now = steady_clock::now();
         if (now >= deadline) return false;
-        if (step < after_a_word.size()) {
-            std::this_thread::sleep_for(std::min<Deadline::duration>(after_a_word[step++], deadline - now));
+        const bool flushing = now < flush_until_;
+        if (flushing && step_ < after_a_word.size()) {
+            std::this_thread::sleep_for(std::min<Deadline::duration>(after_a_word[step_++], deadline - now));
             continue;
         }
-        if (listen(std::min(deadline, now + (watching_ ? poll_behind_the_kernel : poll_without_the_kernel)))) step = 0;
+        const auto poll = flushing ? pace_of_a_flush : watching_ ? poll_behind_the_kernel : poll_without_the_kernel;
+        if (!listen(std::min(deadline, now + poll))) continue;
+        step_ = 0;
+        flush_until_ = steady_clock::now() + longest_flush;
     }
 }
 

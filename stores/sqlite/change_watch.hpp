@@ -32,6 +32,8 @@ private:
     std::int64_t seen_ = -1;
     int inotify_ = -1;
     bool watching_ = false;
+    Deadline flush_until_ = {};  ///< until then a write to the log may become a commit at any moment
+    std::size_t step_ = 0;       ///< of the looks after the last word
 };
 
 }  // namespace nebis::sqlite

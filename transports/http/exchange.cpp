@@ -76,9 +76,12 @@ Problem problem_for(const Answer& answer, const Presentation& presentation) {
         case Outcome::in_progress:
             problem = {.word = "in-progress",
                        .detail = answer.message,
+                       .status = presentation.in_progress_status,
                        .retry_after = seconds(answer.retry_after, presentation)};
             break;
-        case Outcome::mismatch: problem = {.word = "mismatch", .detail = answer.message}; break;
+        case Outcome::mismatch:
+            problem = {.word = "mismatch", .detail = answer.message, .status = presentation.mismatch_status};
+            break;
         case Outcome::outcome_unknown:
             problem = {.word = "outcome-unknown", .detail = answer.message};
             if (answer.retry_after.count() > 0)

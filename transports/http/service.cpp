@@ -32,11 +32,12 @@ std::string duration_text(std::chrono::milliseconds time) {
     return std::to_string(time.count()) + " ms";
 }
 
-std::string_view duplicates_get(OnDuplicate what) noexcept {
+std::string duplicates_get(OnDuplicate what, const Presentation& presentation) {
+    const std::string refusal = std::to_string(presentation.in_progress_status) + " with Retry-After";
     switch (what) {
-        case OnDuplicate::refuse: return "409 with Retry-After";
+        case OnDuplicate::refuse: return refusal;
         case OnDuplicate::give: return "an answer that says so";
-        case OnDuplicate::wait: return "the answer, if it comes soon; else 409 with Retry-After";
+        case OnDuplicate::wait: return "the answer, if it comes soon; else " + refusal;
     }
     return {};
 }
@@ -51,6 +52,8 @@ Presentation presentation_from(const Engine& engine, const ServerOptions& option
     if (auto name = engine.setting("http.replayed-header"); !name.empty())
         presentation.replayed_header = std::move(name);
     presentation.replay_headers = items_of(engine.setting("http.replay-headers"));
+    presentation.in_progress_status = std::stoi(engine.setting("http.in-progress-status"));
+    presentation.mismatch_status = std::stoi(engine.setting("http.mismatch-status"));
     return presentation;
 }
 
@@ -185,7 +188,7 @@ Reply Service::documentation() const {
                  html_escaped(route->operation.name()) + "<td>" +
                  (header.empty() ? std::string("the request itself") : "header " + html_escaped(header)) + "<td>" +
                  duration_text(route->operation.retention()) + "<td>" +
-                 std::string(duplicates_get(route->operation.on_duplicate())) + "</tr>\n";
+                 duplicates_get(route->operation.on_duplicate(), *presentation_) + "</tr>\n";
     }
     table += "</table>\n<p>A repeated request gets the first answer again, with <code>" +
              html_escaped(presentation_->replayed_header) +

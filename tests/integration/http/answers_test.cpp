@@ -35,7 +35,7 @@ TEST_F(HttpAnswers, I09_I10_first_request_runs_and_retries_replay) {
     EXPECT_EQ(runs, 1);
 }
 
-TEST_F(HttpAnswers, C29_statuses_and_bytes_are_replayed_exactly) {
+TEST_F(HttpAnswers, C29_I10_B072_statuses_and_bytes_are_replayed_exactly) {
     std::string bytes;
     for (int i = 0; i < 256; ++i) bytes.push_back(static_cast<char>(i));
     open().post("/orders", by_header(), [&](const Request& request) {

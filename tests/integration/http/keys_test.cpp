@@ -77,6 +77,15 @@ TEST_F(HttpKeys, B013_B014_I01_strict_takes_structured_field_strings_only) {
     EXPECT_EQ(raw("Idempotency-Key: \"a\"\r\n").status, 201);
 }
 
+// One character is a key among one caller's own; where everybody shares the keys anybody would guess it.
+TEST_F(HttpKeys, B009_a_key_of_one_character_is_refused_where_the_scope_is_public) {
+    auto policy = by_header("createOrder");
+    policy.scope = Scope::shared;
+    serve_orders(policy);
+    expect_refused("Idempotency-Key: k\r\n");
+    EXPECT_EQ(raw("Idempotency-Key: kk\r\n").status, 201);
+}
+
 TEST_F(HttpKeys, B010_B017_B018_B021_B022_which_keys_are_one) {
     serve_orders();
     EXPECT_EQ(post("same").status, 201);
@@ -144,6 +153,93 @@ TEST_F(HttpKeys, B032_to_B042_json_bodies) {
     EXPECT_EQ(post("e", "{}", "/orders", json).status, 422);
 }
 
+TEST_F(HttpKeys, B034_to_B041_what_json_bodies_are_one_and_what_is_none) {
+    serve_orders();
+    const Headers json = {{"Content-Type", "application/json"}};
+    const auto send = [&](const std::string& key, const std::string& body) { return post(key, body, "/orders", json); };
+    EXPECT_EQ(send("k", R"({"n":[1,1e400,-0]})").status, 201);
+    EXPECT_TRUE(replayed(send("k", R"({"n":[1e0,10e399,0]})")));
+    EXPECT_EQ(send("k", R"({"n":[1,1e401,-0]})").status, 422);
+    const std::string digits(400, '7');
+    EXPECT_EQ(send("d", digits).status, 201);
+    EXPECT_TRUE(replayed(send("d", digits + ".0")));
+    EXPECT_EQ(send("d", digits.substr(1) + "8").status, 422);
+    for (const std::string broken : {"1e100000", "\xEF\xBB\xBF{}", "\"\xFF\"", R"("\ud800")", "{} {}", "<order/>"})
+        EXPECT_EQ(word(send("x", broken)), "body-invalid") << broken;
+    EXPECT_EQ(runs, 2);
+}
+
+TEST_F(HttpKeys, B019_B023_a_key_in_the_body_is_a_single_value_compared_by_bytes) {
+    open().post("/orders", {.operation = "createOrder", .key = fields({"/order/ref"})},
+                [this](const Request& request) { return order(request); });
+    serve();
+    const auto send = [&](const std::string& ref) {
+        return post("", ref.empty() ? "{}" : R"({"order":{"ref":)" + ref + "}}", "/orders",
+                    {{"Content-Type", "application/json"}});
+    };
+    for (const auto& [ref, expected] :
+         {std::pair("", "key-missing"), std::pair("null", "key-missing"), std::pair(R"(" ")", "key-missing"),
+          std::pair("{}", "key-invalid"), std::pair("[7]", "key-invalid")}) {
+        const auto reply = send(ref);
+        EXPECT_EQ(reply.status, 400) << ref;
+        EXPECT_EQ(word(reply), expected) << ref;
+        if (std::string(ref) != R"(" ")") {
+            EXPECT_NE(reply.body.find("/order/ref"), std::string::npos) << reply.body;
+        }
+    }
+    EXPECT_EQ(runs, 0);
+    EXPECT_EQ(send("7").status, 201);
+    EXPECT_TRUE(replayed(send("7.0"))) << "one number, however it is written";
+    EXPECT_EQ(send("\"\u00e9\"").status, 201);
+    EXPECT_FALSE(replayed(send("\"e\u0301\""))) << "the same letter in another form is another key";
+    EXPECT_EQ(runs, 3);
+}
+
+TEST_F(HttpKeys, B024_a_key_expression_that_yields_nothing_is_an_error) {
+    open().post("/orders", {.operation = "createOrder", .key = "#request.orderId"},
+                [this](const Request& request) { return order(request); });
+    serve();
+    for (const auto* body : {R"({"orderId":""})", R"({"orderId":"  "})", R"({"orderId":null})", "{}"}) {
+        const auto reply = post("", body, "/orders", {{"Content-Type", "application/json"}});
+        EXPECT_EQ(reply.status, 400) << body;
+        EXPECT_EQ(word(reply), "key-missing") << body;
+    }
+    EXPECT_EQ(runs, 0);
+}
+
+// The same parts between other boundaries are other bytes: refused, and told why.
+TEST_F(HttpKeys, B043_a_multipart_retry_with_a_new_boundary_is_422_with_a_hint) {
+    serve_orders();
+    const auto send = [&](const std::string& boundary, const std::string& what) {
+        return post("k",
+                    "--" + boundary + "\r\nContent-Disposition: form-data; name=\"what\"\r\n\r\n" + what + "\r\n--" +
+                        boundary + "--\r\n",
+                    "/orders", {{"Content-Type", "Multipart/form-data; boundary=" + boundary}});
+    };
+    EXPECT_EQ(send("b1", "tea").status, 201);
+    EXPECT_TRUE(replayed(send("b1", "tea")));
+    for (const auto& other : {send("b2", "tea"), send("b1", "coffee")}) {
+        EXPECT_EQ(other.status, 422);
+        EXPECT_EQ(word(other), "mismatch");
+        EXPECT_NE(other.body.find("boundary"), std::string::npos) << other.body;
+        EXPECT_EQ(other.body.find("b1"), std::string::npos) << "nothing of the first request: " << other.body;
+    }
+    const auto plain = post("k", "tea");
+    EXPECT_EQ(plain.status, 422);
+    EXPECT_EQ(plain.body.find("boundary"), std::string::npos) << "the hint is for who needs it: " << plain.body;
+    EXPECT_EQ(runs, 1);
+}
+
+TEST_F(HttpKeys, B053_the_order_of_form_fields_says_nothing) {
+    serve_orders();
+    const Headers form = {{"Content-Type", "application/x-www-form-urlencoded"}};
+    EXPECT_EQ(post("k", "sku=1&n=2&tag=a&tag=b", "/orders", form).status, 201);
+    EXPECT_TRUE(replayed(post("k", "n=2&tag=a&sku=1&tag=b", "/orders", form)));
+    EXPECT_EQ(post("k", "sku=1&n=2&tag=b&tag=a", "/orders", form).status, 422) << "of repeats the order counts";
+    EXPECT_EQ(post("k", "sku=1&n=3&tag=a&tag=b", "/orders", form).status, 422);
+    EXPECT_EQ(runs, 1);
+}
+
 // Compressed bodies are bytes: nothing is ever inflated, so there's no ratio to bomb with.
 TEST_F(HttpKeys, B044_B045_compressed_bodies_are_neither_inflated_nor_parsed) {
     serve_orders();
@@ -153,7 +249,9 @@ TEST_F(HttpKeys, B044_B045_compressed_bodies_are_neither_inflated_nor_parsed) {
     EXPECT_EQ(first.status, 201);
     EXPECT_EQ(first.body, "order 1 [" + bomb + "]");
     EXPECT_TRUE(replayed(post("k", bomb, "/orders", packed)));
-    EXPECT_EQ(post("k", bomb + "x", "/orders", packed).status, 422);
+    const auto repacked = post("k", bomb + "x", "/orders", packed);
+    EXPECT_EQ(repacked.status, 422);
+    EXPECT_NE(repacked.body.find("compress it once"), std::string::npos) << repacked.body;
     EXPECT_EQ(runs, 1);
 }
 

@@ -36,6 +36,22 @@ TEST(Contradiction, B104_lease_must_be_shorter_than_the_retention) {
     EXPECT_TRUE(load_keys("lock-expire-millis: 5000\nrecord-expire-millis: 5001"));
 }
 
+TEST(Contradiction, C53_the_retention_must_be_longer_than_the_longest_way_of_a_retry) {
+    EXPECT_THAT(refusal("record-expire-hours: 1\nlongest-retry-millis: 86400000"),
+                AllOf(StartsWith("nebis.yaml:4:27:"), HasSubstr("would run a second time"),
+                      HasSubstr("make record-expire-hours greater")));
+    EXPECT_THAT(refusal("longest-retry-millis: 86400000"), StartsWith("nebis.yaml:3:27:"));  // equal is too short
+    EXPECT_THAT(refusal("operations: {pay: {record-expire-millis: 300000, longest-retry-millis: 7200000}}"),
+                AllOf(StartsWith("nebis.yaml:3:"), HasSubstr("make record-expire-millis greater")));
+    EXPECT_THAT(refusal_of_policy({.operation = "pay", .mode = Mode::mark, .retention = 5min, .longest_retry = 2h}),
+                StartsWith("operation 'pay': retries may come after 7200000 ms"));
+    // What is said for all holds for an operation that remembers for less.
+    EXPECT_THAT(refusal_of_policy(loaded("longest-retry-millis: 7200000"), {.operation = "pay", .retention = 1h}),
+                AllOf(StartsWith("nebis.yaml:3:27:"), HasSubstr("for operation 'pay'")));
+    EXPECT_TRUE(load_keys("longest-retry-millis: 86399999"));
+    EXPECT_TRUE(resolve(default_settings(), {.operation = "pay", .retention = 3h, .longest_retry = 2h}));
+}
+
 TEST(Contradiction, a_mark_has_no_lease_to_outlive) {
     const auto resolved = resolve(default_settings(), {.operation = "click", .mode = Mode::mark, .retention = 3s});
     ASSERT_TRUE(resolved) << resolved.error().text();
@@ -162,6 +178,8 @@ TEST(Contradiction, missing_parts) {
     EXPECT_THAT(refusal_of_policy({.operation = "pay", .mode = Mode::hooked}), HasSubstr("needs transaction hooks"));
     EXPECT_TRUE(load_keys("on-unknown: ask"));  // code may give it
     EXPECT_TRUE(resolve(loaded("on-unknown: ask\noutcome-resolver: bank"), {.operation = "pay"}));
+    // The coordinator is whom `hooked` asks.
+    EXPECT_TRUE(resolve(loaded("on-unknown: ask\nmode: hooked\ntransaction-hooks: tcc"), {.operation = "pay"}));
 }
 
 TEST(Contradiction, unknown_data_source_has_a_suggestion) {

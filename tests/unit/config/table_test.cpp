@@ -108,6 +108,10 @@ TEST(Table, choices_mean_the_enumerators_of_the_same_name) {
     EXPECT_EQ(with("enforcement", "off").defaults.enforcement, Enforcement::off);
     EXPECT_EQ(with("profile", "article").defaults.profile, Profile::article);
     EXPECT_EQ(with("messages.language", "zh").messages.language, observe::Language::zh);
+    EXPECT_EQ(with("http.in-progress-status", "425").http.in_progress_status, InProgressStatus::too_early);
+    EXPECT_EQ(with("http.in-progress-status", "202").http.in_progress_status, InProgressStatus::accepted);
+    EXPECT_EQ(with("http.mismatch-status", "409").http.mismatch_status, MismatchStatus::conflict);
+    EXPECT_EQ(with("http.mismatch-status", "400").http.mismatch_status, MismatchStatus::bad_request);
 }
 
 TEST(Table, operation_rows_reach_the_operation_and_no_further) {

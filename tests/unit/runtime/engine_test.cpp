@@ -312,16 +312,16 @@ TEST(Duplicate, S31_mark_refuses_inside_the_window_even_after_a_failure_and_repl
 }
 
 TEST(Duplicate, S16_after_the_retention_the_same_key_runs_again) {
-    Engine engine = memory_engine("nebis: {idempotent: {lock-expire-millis: 100, budget-millis: 90}}");
+    Engine engine = memory_engine("nebis: {idempotent: {lock-expire-millis: 50, budget-millis: 45}}");
     Policy policy = policy_of("order");
-    policy.retention = milliseconds(1'000);
+    policy.retention = milliseconds(300);
     const Operation order = engine.operation(policy).value();
     const Counting counting;
     engine.run(order, request_with("k"), counting.handler());
     const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(10);
     while (counting.count() < 2 && std::chrono::steady_clock::now() < end) {
         engine.run(order, request_with("k"), counting.handler());
-        std::this_thread::sleep_for(milliseconds(20));
+        std::this_thread::sleep_for(milliseconds(5));
     }
     EXPECT_EQ(counting.count(), 2);
 }
@@ -387,20 +387,6 @@ TEST(Registration, S34_a_generator_named_in_the_configuration_makes_the_key) {
     engine.run(refund, request_with("c", R"({"bizSeqNo":"B2"})"), counting.handler());
     EXPECT_EQ(counting.count(), 2);
     EXPECT_EQ(engine.run(refund, request_with("d", R"({})"), counting.handler()).outcome, Outcome::refused);
-}
-
-TEST(Registration, unknown_names_and_missing_parts_are_misconfigured_with_a_hint) {
-    Engine engine = memory_engine("nebis: {idempotent: {operations: {a: {response-producer: nobody}}}}");
-    const auto named = engine.operation(policy_of("a"));
-    ASSERT_FALSE(named);
-    EXPECT_EQ(named.error().kind(), ErrorKind::misconfigured);
-    EXPECT_NE(named.error().message().find("nobody"), std::string::npos);
-    Policy hooked = policy_of("b");
-    hooked.mode = Mode::hooked;
-    EXPECT_FALSE(engine.operation(hooked));
-    Policy asks = policy_of("c");
-    asks.on_unknown = OnUnknown::ask;
-    EXPECT_FALSE(engine.operation(asks));
 }
 
 TEST(Registration, the_same_operation_twice_must_have_the_same_key_rule) {

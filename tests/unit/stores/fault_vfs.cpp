@@ -5,6 +5,7 @@
 #include <cstring>
 #include <mutex>
 #include <new>
+#include <thread>
 
 namespace nebis::test {
 namespace {
@@ -34,6 +35,8 @@ Plan& plan() {
     static Plan one;
     return one;
 }
+
+std::atomic<std::chrono::milliseconds> flush_takes{std::chrono::milliseconds(0)};
 
 sqlite3_vfs* real() {
     static sqlite3_vfs* const one = sqlite3_vfs_find(nullptr);
@@ -72,6 +75,7 @@ const sqlite3_io_methods& methods() {
         };
         m.xTruncate = [](sqlite3_file* f, sqlite3_int64 size) { return inner(f)->pMethods->xTruncate(inner(f), size); };
         m.xSync = [](sqlite3_file* f, int flags) {
+            std::this_thread::sleep_for(flush_takes.load());
             return unless_planned(Operation::sync, [&] { return inner(f)->pMethods->xSync(inner(f), flags); });
         };
         m.xFileSize = [](sqlite3_file* f, sqlite3_int64* size) {
@@ -140,7 +144,10 @@ void FaultVfs::fail(Operation operation, int nth, int code, bool for_ever) {
     p.struck = false;
 }
 
+void FaultVfs::slow_flushes(std::chrono::milliseconds by) { flush_takes = by; }
+
 void FaultVfs::heal() {
+    flush_takes = std::chrono::milliseconds(0);
     Plan& p = plan();
     const std::lock_guard lock(p.mutex);
     p.active = false;

@@ -3,6 +3,7 @@
 
 #include <sqlite3.h>
 
+#include <chrono>
 #include <cstdint>
 #include <string>
 
@@ -19,6 +20,8 @@ public:
 
     /// From here on the n-th (1, 2, …) operation of that kind answers `code`; all later ones as well when `for_ever`.
     static void fail(Operation operation, int nth, int code, bool for_ever);
+    /// From here on every flush takes that much longer.
+    static void slow_flushes(std::chrono::milliseconds by);
     /// All is well again.
     static void heal();
     /// Did a planned fault strike since it was planned?

@@ -4,7 +4,10 @@
 
 #include <sys/mount.h>
 
+#include <algorithm>
 #include <future>
+#include <thread>
+#include <vector>
 
 // Faults 34, 35 and 37, SQLite's own way: the n-th operation of each kind fails, once and for ever after, n = 1, 2, 3 …
 // until the whole story passes without a fault. Whatever was reported must be true afterwards, nothing may be half
@@ -428,6 +431,37 @@ TEST_F(SqliteLocked, S54_waiter_in_another_handle_is_woken_by_the_commit) {
     ASSERT_TRUE(finish(*session_, "k", version, owner(1))->applied);
     EXPECT_TRUE(woken.get());
     EXPECT_FALSE(there->wait_for_change(in(milliseconds(20)))) << "and only once";
+}
+
+// The log is written, then flushed, and only then the commit can be seen: a waiter that looked once after the write
+// would next look when its poll comes, a quarter of a second later.
+TEST_F(SqliteFaultKinds, S54_a_commit_with_a_slow_flush_is_heard_when_it_is_there_and_not_at_the_next_poll) {
+    constexpr milliseconds poll(250), flush(60);
+    sqlite::Options plain;
+    plain.path = path();
+    const auto there = sqlite::store(plain);
+    std::vector<std::chrono::steady_clock::duration> late;
+    for (int round = 0; round < 7; ++round) {
+        const std::string key = "k" + std::to_string(round);
+        const auto version = acquire(key, owner(1));
+        while (there->wait_for_change(in(milliseconds(5)))) {}
+        std::promise<void> waiting;
+        auto woken = std::async(std::launch::async, [&] {
+            waiting.set_value();
+            const bool changed = there->wait_for_change(soon());
+            return std::pair(changed, std::chrono::steady_clock::now());
+        });
+        waiting.get_future().wait();
+        FaultVfs::slow_flushes(flush);
+        ASSERT_TRUE(finish(*session_, key, version, owner(1))->applied);
+        const auto committed = std::chrono::steady_clock::now();
+        FaultVfs::heal();
+        const auto [changed, at] = woken.get();
+        ASSERT_TRUE(changed);
+        late.push_back(at - committed);
+    }
+    std::sort(late.begin(), late.end());
+    EXPECT_LT(late[late.size() / 2], poll / 2);
 }
 
 // ---- a disk that is really full

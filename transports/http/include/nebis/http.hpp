@@ -61,6 +61,8 @@ struct Presentation {
     /// Last-Modified, Link and Location. Set-Cookie, authentication challenges, framing and hop-by-hop headers are
     /// never kept, whatever stands here.
     std::vector<std::string> replay_headers = {};
+    int in_progress_status = 409;  ///< the IETF draft's; others say 425 or 202
+    int mismatch_status = 422;     ///< the IETF draft's; others say 409 or 400
     std::function<Certainty(const Reply&)> certainty = certainty_of;
     /// Between −1 and 1, spreads `Retry-After` by 20 %. Empty: random.
     std::function<double()> jitter = {};
