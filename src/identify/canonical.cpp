@@ -225,21 +225,20 @@ private:
     Fault object(std::uint32_t index, NoiseFilter::Candidates candidates, std::size_t depth) {
         auto& stack = stack_;
         const std::size_t start = stack.size();
-        for (std::uint32_t i = index + 1; i < tape_[index].end; i = tape_[i].end) {
-            stack.push_back({prefix_of(tape_[i].name_view()), i});
-        }
-        const auto first = stack.begin() + static_cast<std::ptrdiff_t>(start);
         const auto before = [this](const Member& a, const Member& b) {
             const int by_name = order(a, b);
             return by_name != 0 ? by_name < 0 : a.index < b.index;
         };
-        if (!std::is_sorted(first, stack.end(), before)) std::sort(first, stack.end(), before);
-        const auto same_name = [this](const Member& a, const Member& b) { return order(a, b) == 0; };
-        if (!repeats_ && std::adjacent_find(first, stack.end(), same_name) != stack.end())
-            return Fault::repeated_member;
+        bool sorted = true;
+        for (std::uint32_t i = index + 1; i < tape_[index].end; i = tape_[i].end) {
+            stack.push_back({prefix_of(tape_[i].name_view()), i});
+            sorted = sorted && (stack.size() == start + 1 || before(stack[stack.size() - 2], stack.back()));
+        }
+        if (!sorted) std::sort(stack.begin() + static_cast<std::ptrdiff_t>(start), stack.end(), before);
 
         sink_.byte('{');
         for (std::size_t i = start, end = stack.size(); i < end; ++i) {
+            if (!repeats_ && i > start && order(stack[i - 1], stack[i]) == 0) return Fault::repeated_member;
             const std::uint32_t member = stack[i].index;
             const std::string_view name = tape_[member].name_view();
             const auto step = noise_.member(candidates, depth, name);

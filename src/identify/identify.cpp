@@ -370,16 +370,18 @@ std::string request_id_for(const Request& request, const Identity& identity) {
     // digest on every call.
     constexpr std::uint64_t primes[2] = {0x9e3779b185ebca87, 0xc2b2ae3d27d4eb4f};
     std::uint64_t lanes[2] = {identity.trace_id.size(), ~identity.trace_id.size()};
-    for (std::string_view rest = identity.trace_id; !rest.empty();) {
-        char bytes[8] = {};
-        const std::size_t size = std::min(rest.size(), sizeof bytes);
-        std::memcpy(bytes, rest.data(), size);
-        rest.remove_prefix(size);
-        const std::uint64_t word = load_big_endian<std::uint64_t>(bytes);
+    const auto mix = [&](std::uint64_t word) {
         for (int i = 0; i < 2; ++i) {
             lanes[i] = (lanes[i] ^ word) * primes[i];
             lanes[i] ^= lanes[i] >> 29;
         }
+    };
+    std::string_view rest = identity.trace_id;
+    for (; rest.size() >= 8; rest.remove_prefix(8)) mix(load_big_endian<std::uint64_t>(rest.data()));
+    if (!rest.empty()) {
+        char bytes[8] = {};
+        std::memcpy(bytes, rest.data(), rest.size());
+        mix(load_big_endian<std::uint64_t>(bytes));
     }
     std::array<unsigned char, 16> name{};
     for (std::size_t i = 0; i < name.size(); ++i)
