@@ -18,11 +18,13 @@ double median(std::vector<double> values) {
 
 double Figure::median() const { return bench::median(rounds); }
 
-double ratio(const Figure& ours, const Figure& floor) {
+std::vector<double> ratios(const Figure& ours, const Figure& floor) {
     std::vector<double> ratios;
     for (std::size_t i = 0; i < ours.rounds.size(); ++i) ratios.push_back(ours.rounds[i] / floor.rounds.at(i));
-    return median(std::move(ratios));
+    return ratios;
 }
+
+double ratio(const Figure& ours, const Figure& floor) { return median(ratios(ours, floor)); }
 
 double quantile(std::vector<double>& samples, double share) {
     if (samples.empty()) give_up("a quantile of nothing");

@@ -54,7 +54,8 @@ struct Bound {
 
 double median(std::vector<double> values);
 
-/// The median over the rounds of `ours / floor`.
+/// `ours / floor`, round by round, and the median of that.
+std::vector<double> ratios(const Figure& ours, const Figure& floor);
 double ratio(const Figure& ours, const Figure& floor);
 
 /// The value below which that share of the samples lies. Reorders them.

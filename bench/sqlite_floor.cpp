@@ -56,6 +56,11 @@ SqliteFloor::SqliteFloor(const std::string& file, std::string trace_prefix, std:
         "lease_expire_time,"
         " expire_time, create_time, update_time, instance) VALUES (?1, 'createOrder', 0, ?2, ?3, 1, ?4, ?5, ?6, ?7, ?7,"
         " 'bench-host-1-4242')");
+    insert_finished_ = prepare(
+        "INSERT INTO idempotent_record (trace_id, biz_type, status, version, owner, attempts, request_hash, "
+        "lease_expire_time,"
+        " expire_time, create_time, update_time, instance, response_body) VALUES (?1, 'createOrder', 1, ?2, ?3, 1, ?4,"
+        " ?5, ?6, ?7, ?7, 'bench-host-1-4242', ?8)");
     update_ = prepare(
         "UPDATE idempotent_record SET status = 1, response_body = ?4, lease_expire_time = ?5, expire_time = ?6, "
         "update_time = ?5"
@@ -63,7 +68,7 @@ SqliteFloor::SqliteFloor(const std::string& file, std::string trace_prefix, std:
 }
 
 SqliteFloor::~SqliteFloor() {
-    for (auto* statement : {begin_, commit_, insert_, update_}) sqlite3_finalize(statement);
+    for (auto* statement : {begin_, commit_, insert_, insert_finished_, update_}) sqlite3_finalize(statement);
     sqlite3_close(db_);
 }
 
@@ -90,21 +95,28 @@ void SqliteFloor::bind_trace_id(sqlite3_stmt* statement, std::string_view key) {
     sqlite3_bind_blob(statement, 1, trace_id_.data(), static_cast<int>(trace_id_.size()), SQLITE_STATIC);
 }
 
-std::int64_t SqliteFloor::insert(std::string_view key) {
+std::int64_t SqliteFloor::insert(std::string_view key) { return insert(insert_, key, 30'000); }
+
+void SqliteFloor::insert_finished(std::string_view key) {
+    sqlite3_bind_blob(insert_finished_, 8, response_.data(), static_cast<int>(response_.size()), SQLITE_STATIC);
+    insert(insert_finished_, key, 0);
+}
+
+std::int64_t SqliteFloor::insert(sqlite3_stmt* statement, std::string_view key, std::int64_t lease) {
     const std::int64_t now = now_millis();
     const std::int64_t version = last_version_ = std::max(now * 1000, last_version_ + 1);
     unsigned char owner[16];
     unsigned char hash[33];
     fill(owner, sizeof owner, version);
     fill(hash, sizeof hash, version);
-    bind_trace_id(insert_, key);
-    sqlite3_bind_int64(insert_, 2, version);
-    sqlite3_bind_blob(insert_, 3, owner, sizeof owner, SQLITE_STATIC);
-    sqlite3_bind_blob(insert_, 4, hash, sizeof hash, SQLITE_STATIC);
-    sqlite3_bind_int64(insert_, 5, now + 30'000);
-    sqlite3_bind_int64(insert_, 6, now + 24 * hour_millis);
-    sqlite3_bind_int64(insert_, 7, now);
-    step(insert_);
+    bind_trace_id(statement, key);
+    sqlite3_bind_int64(statement, 2, version);
+    sqlite3_bind_blob(statement, 3, owner, sizeof owner, SQLITE_STATIC);
+    sqlite3_bind_blob(statement, 4, hash, sizeof hash, SQLITE_STATIC);
+    sqlite3_bind_int64(statement, 5, now + lease);
+    sqlite3_bind_int64(statement, 6, now + 24 * hour_millis);
+    sqlite3_bind_int64(statement, 7, now);
+    step(statement);
     return version;
 }
 

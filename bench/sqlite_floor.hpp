@@ -28,6 +28,8 @@ public:
     std::int64_t insert(std::string_view key);
     /// The row as `finish` leaves it: a compare-and-set on version, owner and status.
     void update(std::string_view key, std::int64_t version);
+    /// The row as an `atomic` transaction that claims inside leaves it, written once.
+    void insert_finished(std::string_view key);
 
     void execute(const std::string& sql);
     sqlite3* connection() const noexcept { return db_; }
@@ -35,12 +37,14 @@ public:
 private:
     sqlite3_stmt* prepare(const char* sql);
     void step(sqlite3_stmt* statement);
+    std::int64_t insert(sqlite3_stmt* statement, std::string_view key, std::int64_t lease);
     void bind_trace_id(sqlite3_stmt* statement, std::string_view key);
 
     sqlite3* db_ = nullptr;
     sqlite3_stmt* begin_ = nullptr;
     sqlite3_stmt* commit_ = nullptr;
     sqlite3_stmt* insert_ = nullptr;
+    sqlite3_stmt* insert_finished_ = nullptr;
     sqlite3_stmt* update_ = nullptr;
     std::int64_t last_version_ = 0;
     std::size_t prefix_size_;

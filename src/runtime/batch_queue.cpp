@@ -43,9 +43,37 @@ constexpr auto distrust_for = std::chrono::seconds(10);
 constexpr auto grace_of_driver = std::chrono::milliseconds(100);
 constexpr auto stop_wait = std::chrono::seconds(5);
 
+/// From so many callbacks on a second thread is woken to help with them.
+constexpr std::size_t worth_sharing = 16;
+
 /// Set while this thread delivers results for a queue: a blocking call made from there must not wait for that same
 /// thread.
 thread_local const void* delivering = nullptr;
+
+void tell(const JobPtr& job) {
+    if (!job->finish()) return;
+    if (job->sink)
+        std::exchange(job->sink, nullptr)->job_done(job, std::nullopt);
+    else
+        job->wake();
+}
+
+/// The jobs of one batch whose askers wait for a callback, each told by whichever thread comes first.
+class Callbacks {
+public:
+    explicit Callbacks(std::vector<JobPtr> jobs) : jobs_(std::move(jobs)) {}
+    std::size_t size() const noexcept { return jobs_.size(); }
+    void tell_all(const void* queue) {
+        const void* const outer = std::exchange(delivering, queue);
+        for (std::size_t at = 0; (at = next_.fetch_add(1, std::memory_order_relaxed)) < jobs_.size();)
+            tell(std::exchange(jobs_[at], nullptr));
+        delivering = outer;
+    }
+
+private:
+    std::vector<JobPtr> jobs_;
+    std::atomic<std::size_t> next_{0};
+};
 
 }  // namespace
 
@@ -68,6 +96,7 @@ struct BatchQueue::State {
     Deadline trust_again{};
     Deadline next_sweep = Deadline::max();
     std::vector<std::vector<JobPtr>*> in_flight;
+    std::shared_ptr<Callbacks> to_share;  ///< a delivery that an idle worker may help with
     std::vector<std::thread> threads;
 
     Error refusal() const {
@@ -89,9 +118,27 @@ struct BatchQueue::State {
     void call_worker(const std::shared_ptr<State>& self) {
         if (busy >= options.slots) return;
         if (idle_workers > 0) return work_ready.notify_one();
-        if (workers >= options.slots) return;
-        ++workers;
+        add_worker(self);
+    }
+
+    /// One more than there are slots: it helps to deliver while the others carry.
+    void add_worker(const std::shared_ptr<State>& self) {
+        if (workers > options.slots) return;
         threads.emplace_back([self] { work(self); });
+        ++workers;
+    }
+
+    /// Somebody please help; nobody must.
+    void share(const std::shared_ptr<Callbacks>& callbacks, const std::shared_ptr<State>& self) {
+        const std::lock_guard lock(mutex);
+        if (stopping) return;
+        to_share = callbacks;
+        if (idle_workers > 0) return work_ready.notify_one();
+        try {
+            add_worker(self);
+        } catch (...) {  // no thread to be had
+            to_share = nullptr;
+        }
     }
 
     std::deque<JobPtr>* next_group() {
@@ -102,9 +149,8 @@ struct BatchQueue::State {
         return oldest;
     }
 
-    /// Whatever waits, up to batch_max: unique keys within a kind, sorted; a second request for a key waits for the
-    /// next batch.
-    void seal(std::vector<JobPtr>& batch, std::vector<JobPtr>& expired) {
+    /// Whatever waits, up to batch_max.
+    void gather(std::vector<JobPtr>& batch, std::vector<JobPtr>& expired) {
         batch.clear();
         auto* group = next_group();
         if (!group) return;
@@ -118,42 +164,67 @@ struct BatchQueue::State {
             else
                 batch.push_back(std::move(job));
         }
-        std::sort(batch.begin(), batch.end(), [](const JobPtr& a, const JobPtr& b) {
+        if (!batch.empty()) in_flight.push_back(&batch);
+    }
+
+    /// The batch as drivers want it: sorted, unique keys within a kind; a second request for a key waits for the next
+    /// batch. Not under the mutex: those who come meanwhile would have to sleep.
+    std::vector<Job*> arrange(std::vector<JobPtr>& batch) {
+        std::vector<Job*> sorted;
+        sorted.reserve(batch.size());
+        for (const JobPtr& job : batch) sorted.push_back(job.get());
+        std::sort(sorted.begin(), sorted.end(), [](const Job* a, const Job* b) {
             if (a->kind() != b->kind()) return a->kind() < b->kind();
             if (const int order = a->key().compare(b->key()); order != 0) return order < 0;
             return a->order < b->order;
         });
-        std::vector<JobPtr> again;
-        for (std::size_t i = batch.size(); i-- > 1;) {
-            if (batch[i]->kind() != batch[i - 1]->kind() || batch[i]->key() != batch[i - 1]->key()) continue;
-            again.push_back(std::move(batch[i]));
-            batch.erase(batch.begin() + static_cast<std::ptrdiff_t>(i));
+        std::vector<Job*> jobs;
+        std::vector<Job*> again;
+        jobs.reserve(sorted.size());
+        for (Job* job : sorted) {
+            const bool second = !jobs.empty() && jobs.back()->kind() == job->kind() && jobs.back()->key() == job->key();
+            (second ? again : jobs).push_back(job);
         }
-        std::sort(again.begin(), again.end(), [](const JobPtr& a, const JobPtr& b) { return a->order > b->order; });
-        for (JobPtr& job : again) {
-            group->push_front(std::move(job));
+        if (!again.empty()) put_back(again, batch);
+        std::erase_if(jobs, [](Job* job) { return !job->take(); });  // its asker has given up
+        return jobs;
+    }
+
+    void put_back(const std::vector<Job*>& again, std::vector<JobPtr>& batch) {
+        const std::lock_guard lock(mutex);
+        auto& group = waiting[options.group[again.front()->kind()]];
+        std::erase_if(batch, [&](JobPtr& job) {
+            if (std::find(again.begin(), again.end(), job.get()) == again.end()) return false;
+            group.push_front(std::move(job));
             ++depth;
-        }
-        std::erase_if(batch, [](const JobPtr& job) { return !job->take(); });  // its asker has given up
-        if (!batch.empty()) in_flight.push_back(&batch);
+            return true;
+        });
+        std::sort(group.begin(), group.begin() + static_cast<std::ptrdiff_t>(again.size()),
+                  [](const JobPtr& a, const JobPtr& b) { return a->order < b->order; });
     }
 
-    static void tell(const JobPtr& job) {
-        if (!job->finish()) return;
-        if (job->sink)
-            std::exchange(job->sink, nullptr)->job_done(job, std::nullopt);
-        else
-            job->wake();
-    }
-
-    /// Those who block first, so that they run while the callbacks of this batch are called, one after another.
-    void deliver(std::vector<JobPtr>& batch) {
-        const void* const outer = std::exchange(delivering, this);
+    /// Those who block first, so that they run while the callbacks of this batch are called. These take time: they end
+    /// one request and often begin the next. While one thread called them all, the store would wait for it.
+    void deliver(std::vector<JobPtr>& batch, const std::shared_ptr<State>& self) {
         for (const JobPtr& job : batch)
             if (!job->sink) tell(job);
-        for (const JobPtr& job : batch)
-            if (job->sink) tell(job);
-        delivering = outer;
+        std::erase_if(batch, [](const JobPtr& job) { return !job->sink; });
+        if (batch.empty()) return;
+        const auto callbacks = std::make_shared<Callbacks>(std::move(batch));
+        const bool shared = callbacks->size() >= worth_sharing;
+        if (shared) share(callbacks, self);
+        callbacks->tell_all(this);
+        if (!shared) return;
+        const std::lock_guard lock(mutex);
+        if (to_share == callbacks) to_share = nullptr;
+    }
+
+    /// A worker without a batch helps to deliver another one's. The lock is held before and after.
+    void help(std::unique_lock<std::mutex>& lock) {
+        const auto callbacks = std::exchange(to_share, nullptr);
+        lock.unlock();
+        callbacks->tell_all(this);
+        lock.lock();
     }
 
     static void expire(std::vector<JobPtr>& expired) {
@@ -161,13 +232,6 @@ struct BatchQueue::State {
             if (job->sink)
                 if (auto lost = job->abandon()) std::exchange(job->sink, nullptr)->job_done(job, std::move(lost));
         expired.clear();  // a blocking asker sees its own deadline
-    }
-
-    void carry(const std::vector<JobPtr>& batch) {
-        std::vector<Job*> pointers;
-        pointers.reserve(batch.size());
-        for (const JobPtr& job : batch) pointers.push_back(job.get());
-        carrier->carry(pointers);
     }
 
     void watch(Deadline deadline) {
@@ -252,9 +316,14 @@ void BatchQueue::work(const std::shared_ptr<State>& shared) {
     std::unique_lock lock(state.mutex);
     for (;;) {
         ++state.idle_workers;
-        state.work_ready.wait(lock,
-                              [&] { return state.stopping || (state.depth > 0 && state.busy < state.options.slots); });
+        state.work_ready.wait(lock, [&] {
+            return state.stopping || state.to_share || (state.depth > 0 && state.busy < state.options.slots);
+        });
         --state.idle_workers;
+        if (state.to_share) {
+            state.help(lock);
+            continue;
+        }
         if (state.depth == 0 || state.busy >= state.options.slots) break;  // stopping
         ++state.busy;
         std::size_t last = 1;
@@ -265,16 +334,16 @@ void BatchQueue::work(const std::shared_ptr<State>& shared) {
                 sched_yield();
                 lock.lock();
             }
-            state.seal(batch, expired);
+            state.gather(batch, expired);
             last = batch.size();
             lock.unlock();
             State::expire(expired);
             if (!batch.empty()) {
-                state.carry(batch);
+                if (const auto jobs = state.arrange(batch); !jobs.empty()) state.carrier->carry(jobs);
                 lock.lock();
                 std::erase(state.in_flight, &batch);
                 lock.unlock();
-                state.deliver(batch);
+                state.deliver(batch, shared);
                 batch.clear();
             }
             lock.lock();

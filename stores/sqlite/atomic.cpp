@@ -117,7 +117,7 @@ private:
 
         connection_->forget_rollback();
         connection_->allow_commit(false);
-        if (connection_->run("SAVEPOINT nebis_body") != SQLITE_OK)
+        if (connection_->begin_body() != SQLITE_OK)
             return ended(Kind::rolled_back, error_of(connection_->get(), "begin the body"));
 
         AtomicReport report;
@@ -137,10 +137,8 @@ private:
         // transaction: what it wrote afterwards was refused by the commit hook. RELEASE would find an outer savepoint
         // of the body's own, so the hooks are asked as well.
         if (!body_left_transaction_open()) return transaction_lost(std::move(report));
-        const char* const end_of_body = report.status == RecordStatus::success
-                                            ? "RELEASE nebis_body"
-                                            : "ROLLBACK TO nebis_body; RELEASE nebis_body";
-        if (connection_->run(end_of_body) != SQLITE_OK) return transaction_lost(std::move(report));
+        if (connection_->end_body(report.status == RecordStatus::success) != SQLITE_OK)
+            return transaction_lost(std::move(report));
         return finish(std::move(report));
     }
 
@@ -154,7 +152,7 @@ private:
             return {};
         }
         if (auto floor = rows_->read_floor(); !floor) return ended(Kind::rolled_back, std::move(floor).error());
-        auto begun = rows_->begin(claim_.begin, now, stalls_);
+        auto begun = rows_->claim(claim_.begin, now, stalls_, unwritten_);
         if (!begun) return ended(Kind::rolled_back, std::move(begun).error());
         if (begun->kind != BeginOutcome::Kind::acquired) {
             // An abandoned attempt that was found has become UNKNOWN: that much is kept.
@@ -162,6 +160,7 @@ private:
                 return ended(Kind::rolled_back, error_of(connection_->get(), "commit"));
             return found(std::move(*begun));
         }
+        begun_ = *begun;
         version_ = begun->version;
         if (const auto& state = execution_.state()) {
             state->version.store(begun->version);
@@ -198,12 +197,12 @@ private:
         request.status = report.status;
         request.response = &response;
         request.retention_millis = claim_.retention_millis;
-        auto finished = rows_->finish(request, file_.now());
-        if (!finished) {
-            report.error = std::move(finished).error();
+        auto written = write_end(request);
+        if (!written) {
+            report.error = std::move(written).error();
             return rolled_back(std::move(report));
         }
-        if (!finished->applied) return ended(Kind::fenced_off);
+        if (!*written) return ended(Kind::fenced_off);
 
         connection_->allow_commit(true);
         const int code = connection_->commit();
@@ -219,6 +218,15 @@ private:
         report.kind = settle_ ? Kind::ambiguous : Kind::rolled_back;
         report.failure = nullptr;
         return report;
+    }
+
+    /// False: the record isn't this attempt's.
+    Result<bool> write_end(const FinishRequest& request) {
+        const StoreTime now = file_.now();
+        if (unwritten_) return rows_->insert_finished(claim_.begin, begun_, request, now);
+        auto finished = rows_->finish(request, now);
+        if (!finished) return std::move(finished).error();
+        return finished->applied;
     }
 
     // ---- an ambiguous commit is read back with a write: a plain read can't tell what a recovery of the log would
@@ -305,6 +313,8 @@ private:
     Rows* rows_ = nullptr;
     std::uint64_t version_;
     Stalls stalls_;
+    BeginOutcome begun_;      // claim inside
+    bool unwritten_ = false;  // claim inside, and a key without a row: it is written at the end, once
     bool guarded_ = true;
     bool settle_ = false;
     std::optional<Error> busy_;

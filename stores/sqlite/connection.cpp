@@ -58,9 +58,7 @@ Connection::Connection(sqlite3* handle) : handle_(handle) {}
 
 Connection::~Connection() {
     rows_.clear();
-    begin_immediate_ = Statement();
-    begin_read_ = Statement();
-    commit_ = Statement();
+    for (Statement* one : {&begin_immediate_, &begin_read_, &commit_, &savepoint_, &release_}) *one = Statement();
     sqlite3_close_v2(handle_);
 }
 
@@ -77,6 +75,14 @@ int Connection::switch_to_write_ahead_log() {
 int Connection::begin_immediate() { return step_once(begin_immediate_, handle_, "BEGIN IMMEDIATE"); }
 int Connection::begin_read() { return step_once(begin_read_, handle_, "BEGIN"); }
 int Connection::commit() { return step_once(commit_, handle_, "COMMIT"); }
+
+int Connection::begin_body() { return step_once(savepoint_, handle_, "SAVEPOINT nebis_body"); }
+
+int Connection::end_body(bool keep) {
+    if (!keep)
+        if (const int code = run("ROLLBACK TO nebis_body"); code != SQLITE_OK) return code;
+    return step_once(release_, handle_, "RELEASE nebis_body");
+}
 
 void Connection::rollback() noexcept {
     if (in_transaction()) run("ROLLBACK");

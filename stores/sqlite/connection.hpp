@@ -35,6 +35,9 @@ public:
     int begin_immediate();
     int begin_read();
     int commit();
+    /// A savepoint around other people's part of the transaction. The end fails when they have ended the transaction.
+    int begin_body();
+    int end_body(bool keep);
     void rollback() noexcept;  ///< nothing when no transaction is open
     bool in_transaction() const noexcept { return sqlite3_get_autocommit(handle_) == 0; }
 
@@ -61,7 +64,7 @@ private:
 
     sqlite3* handle_;
     Deadline wait_until_{};
-    Statement begin_immediate_, begin_read_, commit_;
+    Statement begin_immediate_, begin_read_, commit_, savepoint_, release_;
     std::map<std::string, std::unique_ptr<Rows>> rows_;
     bool commit_allowed_ = true;
     bool rolled_back_ = false;

@@ -52,6 +52,16 @@ std::string_view bytes_of(const Owner& owner) {
     return {reinterpret_cast<const char*>(owner.bytes.data()), owner.bytes.size()};
 }
 
+BeginOutcome acquired(const RowHead& row, const StoreTime& now) {
+    BeginOutcome out;
+    out.kind = BeginOutcome::Kind::acquired;
+    out.now = now.millis;
+    out.version = row.version;
+    out.attempts = row.attempts;
+    out.owner = row.owner;
+    return out;
+}
+
 std::string with_table(std::string_view sql, std::string_view table) {
     std::string out;
     for (const char c : sql) c == '@' ? out.append(table) : out.append(1, c);
@@ -72,6 +82,11 @@ Result<void> Rows::prepare(sqlite3* handle, const std::string& table, Part part)
          "expire_time, create_time,"
          " update_time, instance, request_body) VALUES (?1, ?2, ?3, ?4, ?5, 1, ?6, ?7, ?8, ?9, ?9, ?10, ?11) ON "
          "CONFLICT (trace_id) DO NOTHING"},
+        {insert_finished_,
+         "INSERT INTO @ (trace_id, biz_type, status, version, owner, attempts, request_hash, lease_expire_time, "
+         "expire_time, create_time,"
+         " update_time, instance, request_body, response_body) VALUES (?1, ?2, ?3, ?4, ?5, 1, ?6, ?7, ?8, ?9, ?7, ?10, "
+         "?11, ?12) ON CONFLICT (trace_id) DO NOTHING"},
         {select_,
          "SELECT biz_type, status, version, owner, attempts, request_hash, lease_expire_time, expire_time, "
          "create_time, update_time,"
@@ -222,18 +237,10 @@ Result<BeginOutcome> Rows::begin(const BeginRequest& request, const StoreTime& n
     out.now = now.millis;
     if (runtime::late(request, now.millis)) return out;
 
-    const auto acquired = [&](const RowHead& row, bool took_over) {
-        out.kind = BeginOutcome::Kind::acquired;
-        out.version = row.version;
-        out.attempts = row.attempts;
-        out.owner = row.owner;
-        out.took_over = took_over;
-        return out;
-    };
     const StoredHash hash = stored(request.request_hash);
 
     // Most keys are new: try that first; the conflict that counts is the one with our own index.
-    RowHead row = runtime::begun_row(nullptr, BeginVerdict::counts_as_new, request, floor_, now);
+    const RowHead row = runtime::begun_row(nullptr, BeginVerdict::counts_as_new, request, floor_, now);
     {
         const Resetting reset(insert_);
         insert_.bind_blob(1, request.trace_id);
@@ -248,16 +255,37 @@ Result<BeginOutcome> Rows::begin(const BeginRequest& request, const StoreTime& n
         insert_.bind_text(10, request.instance);
         insert_.bind_blob(11, request.request_snapshot);
         if (insert_.step() != SQLITE_DONE) return failed("begin a record");
-        if (sqlite3_changes(handle_) == 1) return acquired(row, false);
+        if (sqlite3_changes(handle_) == 1) return acquired(row, now);
     }
+    auto outcome = begin_over(request, now, stalls);
+    if (!outcome) return std::move(outcome).error();
+    if (!*outcome) return damaged(request.trace_id, "it is there and isn't: the index is damaged");
+    return *std::move(*outcome);
+}
 
+Result<BeginOutcome> Rows::claim(const BeginRequest& request, const StoreTime& now, const Stalls& stalls,
+                                 bool& unwritten) {
+    unwritten = false;
+    BeginOutcome out;
+    out.now = now.millis;
+    if (runtime::late(request, now.millis)) return out;
+    auto outcome = begin_over(request, now, stalls);
+    if (!outcome) return std::move(outcome).error();
+    if (*outcome) return *std::move(*outcome);
+    unwritten = true;
+    return acquired(runtime::begun_row(nullptr, BeginVerdict::counts_as_new, request, floor_, now), now);
+}
+
+Result<std::optional<BeginOutcome>> Rows::begin_over(const BeginRequest& request, const StoreTime& now,
+                                                     const Stalls& stalls) {
+    BeginOutcome out;
     RowHead found;
     BeginVerdict verdict{};
     {
         const Resetting reset(select_);
-        if (const int code = seek(request.trace_id); code != SQLITE_ROW)
-            return code == SQLITE_DONE ? damaged(request.trace_id, "it is there and isn't: the index is damaged")
-                                       : failed("read a record");
+        const int code = seek(request.trace_id);
+        if (code == SQLITE_DONE) return std::optional<BeginOutcome>();
+        if (code != SQLITE_ROW) return failed("read a record");
         auto read = head(request.trace_id);
         if (!read) return std::move(read).error();
         found = *read;
@@ -285,9 +313,10 @@ Result<BeginOutcome> Rows::begin(const BeginRequest& request, const StoreTime& n
         out.record->status = RecordStatus::unknown;
         out.record->update_time = now.millis;
     }
-    if (!runtime::acquires(verdict)) return out;
+    if (!runtime::acquires(verdict)) return std::optional(std::move(out));
 
-    row = runtime::begun_row(&found, verdict, request, floor_, now);
+    const RowHead row = runtime::begun_row(&found, verdict, request, floor_, now);
+    const StoredHash hash = stored(request.request_hash);
     const Resetting reset(take_);
     take_.bind_blob(1, request.trace_id);
     take_.bind_text(2, request.operation);
@@ -302,7 +331,33 @@ Result<BeginOutcome> Rows::begin(const BeginRequest& request, const StoreTime& n
     take_.bind_text(11, request.instance);
     take_.bind_blob(12, request.request_snapshot);
     if (take_.step() != SQLITE_DONE) return failed("take a record over");
-    return acquired(row, verdict == BeginVerdict::take_over);
+    out = acquired(row, now);
+    out.took_over = verdict == BeginVerdict::take_over;
+    return std::optional(std::move(out));
+}
+
+Result<bool> Rows::insert_finished(const BeginRequest& begin, const BeginOutcome& begun, const FinishRequest& finish,
+                                   const StoreTime& now) {
+    const std::string response = finish.response ? runtime::encode_response(*finish.response) : std::string();
+    const StoredHash hash = stored(begin.request_hash);
+    const Resetting reset(insert_finished_);
+    insert_finished_.bind_blob(1, begin.trace_id);
+    insert_finished_.bind_text(2, begin.operation);
+    insert_finished_.bind(3, static_cast<int>(finish.status));
+    insert_finished_.bind(4, signed_version(begun.version));
+    insert_finished_.bind_blob(5, begun.owner.bytes);
+    insert_finished_.bind_blob(6, hash);
+    insert_finished_.bind(7, now.millis);
+    insert_finished_.bind(8, now.millis + finish.retention_millis);
+    insert_finished_.bind(9, begun.now);
+    insert_finished_.bind_text(10, begin.instance);
+    insert_finished_.bind_blob(11, begin.request_snapshot);
+    if (finish.response)
+        insert_finished_.bind_blob(12, response);
+    else
+        insert_finished_.bind_null(12);
+    if (insert_finished_.step() != SQLITE_DONE) return failed("write a record");
+    return sqlite3_changes(handle_) == 1;
 }
 
 Result<std::optional<BeginOutcome>> Rows::peek(const BeginRequest& request, StoreMillis now, bool processing_counts) {

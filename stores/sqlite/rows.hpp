@@ -26,6 +26,16 @@ public:
 
     /// Takes nothing over from an owner that `stalls` may have kept from renewing.
     Result<BeginOutcome> begin(const BeginRequest& request, const runtime::StoreTime& now, const Stalls& stalls);
+    /// `begin` for an effect and its record in one transaction: a key that has no row yet gets none now, and
+    /// `unwritten` tells so. The write lock keeps its place free until `insert_finished`. A row that began and ended in
+    /// the same transaction would grow, move, and pass through the index of leases, for nobody to see (measured: a page
+    /// more in each commit and a fifth of its CPU).
+    Result<BeginOutcome> claim(const BeginRequest& request, const runtime::StoreTime& now, const Stalls& stalls,
+                               bool& unwritten);
+    /// The row of an `unwritten` claim, finished. False: something else has written a row of that key meanwhile, in
+    /// this very transaction.
+    Result<bool> insert_finished(const BeginRequest& begin, const BeginOutcome& begun, const FinishRequest& finish,
+                                 const runtime::StoreTime& now);
     /// What begin would answer if it needs no write for it; empty when it would have to write.
     Result<std::optional<BeginOutcome>> peek(const BeginRequest& request, StoreMillis now, bool processing_counts);
     Result<FinishOutcome> finish(const FinishRequest& request, const runtime::StoreTime& now);
@@ -54,12 +64,15 @@ private:
     /// SQLITE_ROW with the row in `select_`, SQLITE_DONE when there is none.
     int seek(std::string_view trace_id);
     int raise_floor(std::uint64_t version);
+    /// Begins over the row that is there; empty when there is none.
+    Result<std::optional<BeginOutcome>> begin_over(const BeginRequest& request, const runtime::StoreTime& now,
+                                                   const Stalls& stalls);
 
     sqlite3* handle_ = nullptr;
     int code_ = SQLITE_OK;
     std::uint64_t floor_ = 0;
     std::string floor_name_;
-    Statement insert_, select_, take_, lapse_, finish_, finish_more_, renew_, ask_, holds_;
+    Statement insert_, insert_finished_, select_, take_, lapse_, finish_, finish_more_, renew_, ask_, holds_;
     Statement find_overdue_, find_expired_, remove_, purge_;
     Statement read_floor_, raise_floor_, read_rule_, keep_rule_;
 };

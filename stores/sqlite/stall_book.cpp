@@ -17,6 +17,9 @@ using std::chrono::nanoseconds;
 
 constexpr std::int64_t nanos_per_milli = 1'000'000;
 constexpr std::int64_t shortest = Stalls::shortest_millis * nanos_per_milli;
+/// Where nobody was ever blocked there is no file, and each commit would look for it in vain. Whoever makes it has been
+/// blocked for `shortest`; a look that is less than half of that old has missed nothing but what is still going on.
+constexpr std::int64_t look_again_after = shortest / 2;
 
 std::int64_t nanos_of(Deadline time) { return duration_cast<nanoseconds>(time.time_since_epoch()).count(); }
 std::int64_t now_nanos() { return nanos_of(std::chrono::steady_clock::now()); }
@@ -78,7 +81,14 @@ Stalls StallBook::passed(Deadline asked) noexcept {
     const std::lock_guard lock(mutex_);
     const std::int64_t now = now_nanos();
     Entry shared;
-    const bool sharing = read(shared);
+    bool sharing = false;
+    if (file_ >= 0 || now - looked_ >= look_again_after) {
+        sharing = read(shared);
+        looked_ = now;
+    }
+    if (sharing)  // what was seen before there was a file
+        for (std::size_t i = 0; i < Stalls::classes; ++i)
+            if (shared.ends[i] > now || shared.ends[i] < seen_.ends[i]) shared.ends[i] = seen_.ends[i];
     Entry& known = sharing ? shared : seen_;
     const std::int64_t since = earlier(earlier(known.blocked_since, seen_.blocked_since, now), nanos_of(asked), now);
     const std::int64_t length = now - since;

@@ -78,7 +78,8 @@ private:
     const std::string database_path_;
     std::mutex mutex_;
     int file_ = -1;
-    Entry seen_;  // by this process
+    std::int64_t looked_ = 0;  // for the file, in vain
+    Entry seen_;               // by this process
 };
 
 }  // namespace nebis::sqlite

@@ -179,6 +179,45 @@ TEST_F(Queue, a_request_in_a_stuck_driver_is_maybe_applied_at_its_deadline_and_i
     EXPECT_EQ(sink->done.size(), 1U);
 }
 
+TEST_F(Queue, callbacks_of_a_large_batch_are_called_by_a_second_thread_as_well) {
+    struct Meeting final : JobSink {
+        void job_done(const std::shared_ptr<Job>&, std::optional<Error>) noexcept override {
+            std::unique_lock lock(mutex);
+            threads.push_back(std::this_thread::get_id());
+            changed.notify_all();
+            // The first one stays until another thread has come; were there none, the others would wait behind it.
+            const auto another = [this] {
+                return std::any_of(threads.begin(), threads.end(), [&](auto id) { return id != threads.front(); });
+            };
+            if (met) met = changed.wait_for(lock, std::chrono::seconds(10), another);
+        }
+        std::mutex mutex;
+        std::condition_variable changed;
+        std::vector<std::thread::id> threads;
+        bool met = true;
+    };
+    constexpr std::size_t many = 64;
+    const auto meeting = std::make_shared<Meeting>();
+    {
+        BatchQueue queue(carrier, {});
+        carrier->close();
+        submit(queue, job("first"));
+        ASSERT_TRUE(carrier->wait_batches(1));
+        for (std::size_t i = 0; i < many; ++i) {
+            const auto one = job("k" + std::to_string(i));
+            one->sink = meeting;
+            queue.submit(one);
+        }
+        carrier->open();
+        std::unique_lock lock(meeting->mutex);
+        EXPECT_TRUE(meeting->changed.wait_for(lock, std::chrono::seconds(20), [&] {
+            return meeting->threads.size() == many;
+        })) << "each is called once";
+    }
+    EXPECT_TRUE(meeting->met);
+    EXPECT_EQ(meeting->threads.size(), many);
+}
+
 TEST_F(Queue, a_blocking_call_from_a_callback_of_the_same_queue_does_not_wait_for_itself) {
     BatchQueue queue(carrier, {});
     std::optional<Error> nested = Error(ErrorKind::internal, "not run");

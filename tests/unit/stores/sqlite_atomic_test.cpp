@@ -357,6 +357,94 @@ TEST_F(SqliteAtomic, inside_runs_a_failed_key_again_and_lapses_an_abandoned_one)
     EXPECT_EQ(row("dead").status, RecordStatus::unknown) << "the row was moved, not only the answer";
 }
 
+TEST_F(SqliteAtomic, inside_takes_over_what_a_begin_would_take_over) {
+    BeginRequest lost = begin_request("unknown", owner(1));
+    lost.lease_millis = -1;
+    const auto version = begin(*session_, lost)->version;
+    ASSERT_TRUE(finish(*session_, "unknown", version, owner(1), RecordStatus::unknown)->applied);
+    AtomicClaim claim = inside("unknown", owner(2));
+    EXPECT_EQ(run(claim, [](void* tx) { return place_order(tx); }).kind, Kind::found) << "not without leave";
+    claim.begin.take_over_unknown = true;
+    EXPECT_EQ(run(claim, [](void* tx) { return place_order(tx); }).kind, Kind::committed);
+    EXPECT_EQ(row("unknown").status, RecordStatus::success);
+    EXPECT_GT(row("unknown").version, version);
+    EXPECT_EQ(row("unknown").attempts, 2U);
+
+    AtomicClaim brief = inside("expired", owner(3));
+    brief.retention_millis = -1;
+    ASSERT_EQ(run(brief, [](void* tx) { return place_order(tx, "o2"); }).kind, Kind::committed);
+    const auto first = row("expired").version;
+    EXPECT_EQ(run(inside("expired", owner(4)), [](void* tx) { return place_order(tx, "o3"); }).kind, Kind::committed);
+    EXPECT_EQ(row("expired").attempts, 1U) << "it counts as new";
+    EXPECT_GT(row("expired").version, first);
+    EXPECT_EQ(row("expired").response->body, "o3");
+}
+
+TEST_F(SqliteAtomic, inside_writes_a_new_row_once_and_as_begin_and_finish_leave_it) {
+    const auto version = acquire("two-steps", owner(1));
+    Response response;
+    response.status = 201;
+    response.body = "o1";
+    ASSERT_TRUE(finish(*session_, "two-steps", version, owner(1), RecordStatus::success, &response)->applied);
+
+    Sql sql(path());
+    sql.run(
+        "CREATE TABLE writes (what TEXT);"
+        "CREATE TRIGGER i AFTER INSERT ON idempotent_record BEGIN INSERT INTO writes VALUES ('insert'); END;"
+        "CREATE TRIGGER u AFTER UPDATE ON idempotent_record BEGIN INSERT INTO writes VALUES ('update'); END;");
+    AtomicClaim claim = inside("one-step", owner(2));
+    claim.begin.request_snapshot = "{}";
+    ASSERT_EQ(run(claim, [](void* tx) { return place_order(tx); }).kind, Kind::committed);
+    EXPECT_EQ(sql.text("SELECT group_concat(what) FROM writes"), "insert");
+
+    const auto row_of = [&](const std::string& key) {
+        return sql.text(
+            "SELECT hex(response_body) || '|' || biz_type || '|' || status || '|' || attempts || '|' || "
+            "hex(request_hash) || '|' || instance || '|' || outcome_ref || '|' || (expire_time - update_time) || '|' "
+            "|| (lease_expire_time - update_time) || '|' || (create_time <= update_time) FROM idempotent_record "
+            "WHERE trace_id = CAST('" +
+            key + "' AS BLOB)");
+    };
+    EXPECT_NE(row_of("one-step"), "");
+    EXPECT_EQ(row_of("one-step"), row_of("two-steps"));
+    EXPECT_EQ(row("one-step").request_body, "{}");
+    EXPECT_EQ(row("one-step").owner, owner(2));
+    EXPECT_LT(sql.number("SELECT max(abs(create_time - version / 1000)) FROM idempotent_record"), 2)
+        << "begun when the token was given out";
+}
+
+TEST_F(SqliteAtomic, inside_record_that_cannot_be_written_takes_the_effect_back) {
+    Sql sql(path());
+    sql.run("CREATE TRIGGER no BEFORE INSERT ON idempotent_record BEGIN SELECT RAISE(ABORT, 'no room'); END");
+    AtomicReport report = run(inside("k", owner(1)), [](void* tx) { return place_order(tx); });
+    EXPECT_EQ(report.kind, Kind::rolled_back);
+    ASSERT_TRUE(report.error);
+    EXPECT_EQ(orders(), 0);
+    report = run(inside("k", owner(1)), [](void* tx) -> Response {
+        place_order(tx);
+        throw Rejected("no");
+    });
+    EXPECT_EQ(report.kind, Kind::rolled_back) << "a refusal that isn't on record is none";
+    sql.run("DROP TRIGGER no");
+    EXPECT_EQ(run(inside("k", owner(2)), [](void* tx) { return place_order(tx); }).kind, Kind::committed);
+    EXPECT_EQ(orders(), 1);
+}
+
+TEST_F(SqliteAtomic, inside_body_that_writes_its_own_record_is_fenced_off) {
+    acquire("model", owner(9));
+    const AtomicReport report = run(inside("k", owner(1)), [](void* tx) {
+        EXPECT_EQ(run_sql(tx,
+                          "INSERT INTO idempotent_record SELECT CAST('k' AS BLOB), biz_type, status, version, owner, "
+                          "attempts, request_hash, lease_expire_time, expire_time, create_time, update_time, instance, "
+                          "outcome_ref, request_body, response_body FROM idempotent_record"),
+                  SQLITE_OK);
+        return place_order(tx);
+    });
+    EXPECT_EQ(report.kind, Kind::fenced_off);
+    EXPECT_FALSE(there("k"));
+    EXPECT_EQ(orders(), 0);
+}
+
 // ---- finish_in
 
 class SqliteFinishIn : public SqliteAtomic {
