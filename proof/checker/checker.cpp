@@ -15,8 +15,14 @@ constexpr Micros never = std::numeric_limits<Micros>::max();
 
 bool final_answer(Said said) { return said == Said::success || said == Said::rejected; }
 
+/// `atomic`, claim inside: begin, effect and end are one commit, and a new row may be written once, ended.
+bool appears_ended(const RowChange& change) {
+    return !change.before && change.after && is_terminal(change.after->status);
+}
+
 /// A begin starts a new window when nothing that counts stood there.
 bool counts_as_new(const RowChange& change) {
+    if (appears_ended(change)) return true;
     if (!change.after || change.after->status != RecordStatus::processing) return false;
     return !change.before || (is_final(change.before->status) && change.before->expire_time <= change.at &&
                               change.before->version != change.after->version);
@@ -130,7 +136,8 @@ private:
                     if (now.version <= greatest)
                         violation(5, "version " + std::to_string(now.version) + " after " + std::to_string(greatest));
                     greatest = std::max(greatest, now.version);
-                    if (now.status != RecordStatus::processing && now.status != RecordStatus::marked)
+                    if (now.status != RecordStatus::processing && now.status != RecordStatus::marked &&
+                        !(key_.atomic && appears_ended(change)))
                         violation(7, "a row appears or is taken over as " + std::string(to_string(now.status)));
                 }
                 // Whoever settles an UNKNOWN row puts a name of its own there, so that the late owner can't undo it.

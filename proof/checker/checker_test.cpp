@@ -111,6 +111,58 @@ TEST(Checker, acquits_a_second_effect_in_a_second_window) {
     EXPECT_THAT(found, IsEmpty()) << told(found);
 }
 
+/// Claim inside: each row appears ended.
+KeyHistory orders_in_one_commit() {
+    auto history = good_order();
+    const StoreMillis later = retention + 1'000;
+    const RowState first = row(RecordStatus::success, 100, 10, "201 order 7 ~1~");
+    history.rows = {{start + 10, {}, first},
+                    {start + later - 500, first, {}},  // cleaned up
+                    {start + later + 5, {}, row(RecordStatus::success, 200, later + 5, "201 order 8 ~1~")}};
+    history.effects.push_back({"~1~", 200, at(later)});
+    history.calls.push_back(call(Said::success, later, later + 9, "201 order 8 ~1~"));
+    return history;
+}
+
+TEST(Checker, acquits_orders_whose_row_appears_ended) {
+    const auto found = judge(orders_in_one_commit());
+    EXPECT_THAT(found, IsEmpty()) << told(found);
+}
+
+TEST(Checker, I1_two_effects_in_a_window_whose_row_appears_ended) {
+    auto history = orders_in_one_commit();
+    history.effects.push_back({"~1~", 150, at(30)});
+    EXPECT_THAT(judge(history), breaks(1));
+}
+
+TEST(Checker, I2_a_row_appears_as_success_without_its_effect) {
+    auto history = orders_in_one_commit();
+    history.effects.clear();
+    EXPECT_THAT(judge(history), breaks(2));
+}
+
+TEST(Checker, I7_a_row_appears_as_success_with_another_attempts_effect) {
+    auto history = orders_in_one_commit();
+    history.effects.front().token = 90;
+    history.effects.back().token = 190;
+    EXPECT_THAT(judge(history), breaks(7));
+}
+
+TEST(Checker, I7_a_payments_row_never_appears_ended) {
+    auto history = good_payment();
+    history.rows = {{start, {}, row(RecordStatus::success, 100, 10, "201 paid ~1~")}};
+    EXPECT_THAT(judge(history), breaks(7));
+}
+
+TEST(Checker, I7_no_row_is_taken_over_as_ended) {
+    auto history = orders_in_one_commit();
+    const RowState failed = row(RecordStatus::fail, 50, -90);
+    history.rows.front().before = failed;
+    history.rows.insert(history.rows.begin(), {{start - 100, {}, row(RecordStatus::processing, 50, -100)},
+                                               {start - 90, row(RecordStatus::processing, 50, -100), failed}});
+    EXPECT_THAT(judge(history), breaks(7));
+}
+
 TEST(Checker, acquits_a_run_again_after_not_executed) {
     auto history = good_order();
     const RowState failed = row(RecordStatus::fail, 50, -90);
