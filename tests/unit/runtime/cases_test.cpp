@@ -177,9 +177,10 @@ TEST_F(Killed, C20_in_the_handler_it_is_in_progress_until_the_lease_ends_then_as
         die_in_handler(operation, 1);
         Answer late;
         const auto end = soon();
-        do {
+        do {  // a busy machine may miss the short time budget, and then knows nothing
             late = engine_.run(operation, request, counting.handler());
-        } while (late.outcome == Outcome::in_progress && std::chrono::steady_clock::now() < end);
+        } while ((late.outcome == Outcome::in_progress || late.outcome == Outcome::unavailable) &&
+                 std::chrono::steady_clock::now() < end);
         EXPECT_EQ(late.outcome, again ? Outcome::fresh : Outcome::outcome_unknown);
         EXPECT_EQ(counting.count(), again ? 1 : 0);
     }
