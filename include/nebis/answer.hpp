@@ -21,8 +21,8 @@ struct Response {
     int status = 0;
     std::vector<Header> headers;
     std::string body;
-    /// The body was too large to keep: the row is a tombstone. The first caller had the whole answer; duplicates learn
-    /// that it is done.
+    /// The body could not be kept, being too large or refused by its codec: the row is a tombstone. The first caller
+    /// had the whole answer; duplicates learn that it is done.
     bool tombstone = false;
     friend bool operator==(const Response&, const Response&) = default;
 };

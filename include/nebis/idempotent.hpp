@@ -123,6 +123,15 @@ Response encode_result(const R& value) {
     return Response{200, {}, Codec<R>::encode(value), false};
 }
 
+/// What a callable returned and its codec couldn't write. The effect has happened all the same: the call's own caller
+/// gets the value, duplicates learn that it is done.
+template <class R>
+struct Unwritten {
+    std::optional<R> value;
+};
+template <>
+struct Unwritten<void> {};
+
 }  // namespace detail
 
 /// The exception a blocking caller gets for an answer without a value. Rethrows the handler's own for a fresh failure.
@@ -158,26 +167,33 @@ public:
 
     /// The blocking shape. **Errors**: what the callable throws; for duplicates see `throw_for`.
     R operator()(A... args) const {
-        Answer answer = engine_.run(operation_, request(args...), handler(args...));
+        Own own;
+        Answer answer = engine_.run(operation_, request(args...), handler(own, args...));
         if constexpr (std::is_void_v<R>) {
             if (!has_value(answer)) throw_for(answer);
         } else {
-            return value_of(answer);
+            return value_of(answer, own);
         }
     }
 
     /// The blocking shape without exceptions: the value if there is one, and the whole answer.
-    Called<R> call(A... args) const { return called(engine_.run(operation_, request(args...), handler(args...))); }
+    Called<R> call(A... args) const {
+        Own own;
+        Answer answer = engine_.run(operation_, request(args...), handler(own, args...));
+        return called(std::move(answer), own);
+    }
 
     /// The callback shape: returns at once; the callable and `done(Called<R>)` run on `executor`. Arguments are copied.
     template <class Done>
     void async(Executor& executor, Done done, A... args) const {
         auto kept = std::make_shared<std::tuple<std::decay_t<A>...>>(args...);
         Request asked = std::apply([this](auto&... kept_args) { return request(kept_args...); }, *kept);
+        auto own = std::make_shared<Own>();
         auto self = *this;
-        engine_.run_async(
-            operation_, std::move(asked), self.kept_handler(kept), executor,
-            [self, kept, done = std::move(done)](Answer answer) mutable { done(self.called(std::move(answer))); });
+        engine_.run_async(operation_, std::move(asked), self.kept_handler(own, kept), executor,
+                          [self, own, kept, done = std::move(done)](Answer answer) mutable {
+                              done(self.called(std::move(answer), *own));
+                          });
     }
 
     /// The coroutine shape: `R result = co_await pay.awaitable(executor, …)` in any coroutine; it resumes on
@@ -219,13 +235,15 @@ public:
         items.reserve(calls.size());
         for (const auto& call : calls)
             items.push_back({std::apply([this](const auto&... args) { return request(args...); }, call)});
+        std::vector<Own> own(calls.size());
         auto answers =
             engine_.run_batch(operation_, items, [&](std::size_t index, const Request&, Execution& execution) {
-                return std::apply([&](auto... args) { return invoke(execution, nullptr, args...); }, calls[index]);
+                return std::apply([&](auto... args) { return invoke(execution, nullptr, own[index], args...); },
+                                  calls[index]);
             });
         std::vector<Called<R>> all;
         all.reserve(answers.size());
-        for (auto& answer : answers) all.push_back(called(std::move(answer)));
+        for (std::size_t i = 0; i < answers.size(); ++i) all.push_back(called(std::move(answers[i]), own[i]));
         return all;
     }
 
@@ -253,6 +271,7 @@ public:
 
 private:
     using Wrapped = detail::Wrapped<Fn>;
+    using Own = detail::Unwritten<R>;
 
     static bool has_value(const Answer& answer) {
         return !answer.rejected && !answer.failure &&
@@ -263,21 +282,24 @@ private:
                answer.outcome == Outcome::outcome_unknown;
     }
 
-    R value_of(Answer& answer) const {
-        auto result = called(std::move(answer));
+    R value_of(Answer& answer, Own& own) const {
+        auto result = called(std::move(answer), own);
         if (!result.value) throw_for(result.answer);
         return std::move(*result.value);
     }
 
-    Called<R> called(Answer answer) const {
+    Called<R> called(Answer answer, Own& own) const {
+        (void)own;
         Called<R> result;
         const bool give = refused_duplicate(answer) && operation_.on_duplicate() == OnDuplicate::give;
         if constexpr (std::is_void_v<R>) {
             result.done = has_value(answer) || give;
         } else if (has_value(answer) || (give && answer.produced)) {
-            if (answer.response.tombstone) {
+            if (answer.outcome == Outcome::fresh && own.value) {
+                result.value = std::move(own.value);
+            } else if (answer.response.tombstone) {
                 answer.outcome = Outcome::refused;
-                answer.error = Error(ErrorKind::unsupported, "done before, but the result was too large to keep")
+                answer.error = Error(ErrorKind::unsupported, "done before, but the result could not be kept")
                                    .with_code("done-not-stored");
             } else if (auto decoded = Codec<R>::decode(answer.response.body)) {
                 result.value.emplace(std::move(*decoded));
@@ -293,13 +315,13 @@ private:
     }
 
     template <class... Given>
-    Response invoke(Execution& execution, void* transaction, Given&&... args) const {
+    Response invoke(Execution& execution, void* transaction, Own& own, Given&&... args) const {
         auto call = [&](auto&... filled) -> Response {
             if constexpr (std::is_void_v<R>) {
                 body()(std::forward<Given>(args)..., filled...);
                 return Response{200, {}, {}, false};
             } else {
-                return detail::encode_result<R>(body()(std::forward<Given>(args)..., filled...));
+                return keep(body()(std::forward<Given>(args)..., filled...), own);
             }
         };
         (void)transaction;
@@ -316,6 +338,19 @@ private:
                 return call();
         }
     }
+    /// A codec that throws after the effect must not look like a handler that failed: that could run it again. Inside a
+    /// transaction that isn't committed yet it is one, and takes the effect back.
+    Response keep(std::type_identity_t<std::conditional_t<std::is_void_v<R>, int, R>> result, Own& own) const {
+        if constexpr (!std::is_void_v<R>) {
+            try {
+                return detail::encode_result<R>(result);
+            } catch (...) {
+                if (Wrapped::atomic || operation_.mode() == Mode::hooked) throw;
+                own.value.emplace(std::move(result));
+            }
+        }
+        return Response{200, {}, {}, true};
+    }
     auto& body() const {
         if constexpr (Wrapped::atomic)
             return fn_->body;
@@ -325,25 +360,26 @@ private:
 
     /// For the blocking shape: refers to the caller's arguments, which outlive the call.
     template <class... Given>
-    Handler handler(Given&... args) const {
+    Handler handler(Own& own, Given&... args) const {
         if constexpr (Wrapped::atomic)
-            return Handler::atomic(fn_->runner, [this, &args...](const Request&, void* tx, Execution& execution) {
-                return invoke(execution, tx, args...);
+            return Handler::atomic(fn_->runner, [this, &own, &args...](const Request&, void* tx, Execution& execution) {
+                return invoke(execution, tx, own, args...);
             });
         else
-            return Handler(
-                [this, &args...](const Request&, Execution& execution) { return invoke(execution, nullptr, args...); });
+            return Handler([this, &own, &args...](const Request&, Execution& execution) {
+                return invoke(execution, nullptr, own, args...);
+            });
     }
 
-    Handler kept_handler(std::shared_ptr<std::tuple<std::decay_t<A>...>> kept) const {
+    Handler kept_handler(std::shared_ptr<Own> own, std::shared_ptr<std::tuple<std::decay_t<A>...>> kept) const {
         auto self = *this;
         if constexpr (Wrapped::atomic)
-            return Handler::atomic(fn_->runner, [self, kept](const Request&, void* tx, Execution& execution) {
-                return std::apply([&](auto&... args) { return self.invoke(execution, tx, args...); }, *kept);
+            return Handler::atomic(fn_->runner, [self, own, kept](const Request&, void* tx, Execution& execution) {
+                return std::apply([&](auto&... args) { return self.invoke(execution, tx, *own, args...); }, *kept);
             });
         else
-            return Handler([self, kept](const Request&, Execution& execution) {
-                return std::apply([&](auto&... args) { return self.invoke(execution, nullptr, args...); }, *kept);
+            return Handler([self, own, kept](const Request&, Execution& execution) {
+                return std::apply([&](auto&... args) { return self.invoke(execution, nullptr, *own, args...); }, *kept);
             });
     }
 

@@ -196,6 +196,10 @@ std::vector<Row> operation_rows() {
         counter("nebis_fail_open_total", "operation", "Requests that went on without the lock service.",
                 operation_field(&O::fail_open)),
         counter("nebis_tombstones_total", "operation", "Answers too large to keep.", operation_field(&O::tombstones)),
+        counter(
+            "nebis_damaged_records_total", "operation",
+            "Requests that met a record which can't be trusted: refused, and never executed. An operator must look.",
+            operation_field(&O::damaged)),
         counter("nebis_keyless_total", "operation",
                 "Requests without a key that ran unprotected (key-required: false).", operation_field(&O::keyless)),
         counter("nebis_observed_total", "operation, would", "Observe mode: what enforcement would have done.",

@@ -70,6 +70,7 @@ struct OperationMetrics {
     Counter give_backs;
     Counter fail_open;
     Counter tombstones;
+    Counter damaged;
     Counter keyless;  ///< `key-required: false`: ran without a key
     By<Would> observed;
     By<Part> stored_bytes;

@@ -102,7 +102,7 @@ Action RequestMachine::begun(const Event& event) {
 Action RequestMachine::begin_failed(const Event& event) {
     stray_ = stray_ || event.ambiguous;
     if (event.ambiguous && !begin_resent_) return find(State::reading_back, event.now);
-    if (stray_ || !rules_->allow_unprotected) return answer(Verdict::unavailable);
+    if (stray_ || event.answered || !rules_->allow_unprotected) return answer(Verdict::unavailable);
     if (abandoned_) return answer(Verdict::abandoned);
     unprotected_ = ran_ = true;
     state_ = State::running;

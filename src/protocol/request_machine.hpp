@@ -87,6 +87,7 @@ struct Event {
     bool applied = false;
     bool ambiguous = false;
     bool ok = false;
+    bool answered = false;     ///< begin_failed: the store isn't away, it says no (a damaged record, say)
     bool not_started = false;  ///< handled: the handler was never started (executor refused, drained)
     std::uint64_t version = 0;
     Millis remaining = 0;

@@ -232,9 +232,8 @@ std::optional<protocol::Event> Call::begun(Result<BeginOutcome> outcome) {
         const ErrorKind kind = outcome.error().kind();
         Event event = failed(Event::Kind::begin_failed, std::move(outcome).error());
         // `on-store-failure: allow` is for stores that are away, never for one that answers with damage.
-        const bool away =
-            kind == ErrorKind::unavailable || kind == ErrorKind::overloaded || kind == ErrorKind::maybe_applied;
-        event.ambiguous = event.ambiguous || (operation_->rules.allow_unprotected && !away);
+        event.answered =
+            kind != ErrorKind::unavailable && kind != ErrorKind::overloaded && kind != ErrorKind::maybe_applied;
         return event;
     }
     if (outcome->kind == BeginOutcome::Kind::other_scheme) return begin_under_scheme(*outcome);

@@ -59,6 +59,18 @@ Answer Call::refused(Error error, Outcome outcome) const {
     return answer;
 }
 
+/// A record that can't be trusted needs a person: counted, and named in the log (B105).
+void Call::met_damage(const Error& error) {
+    NEBIS_MARK("met a damaged record");
+    operation_->metrics.damaged.add();
+    services_->watch->log->write({.level = observe::Level::error,
+                                  .message = "a record is damaged; the request was refused",
+                                  .operation = *operation_->name,
+                                  .key_hash = observe::key_hash(execution_.trace_id),
+                                  .store = operation_->store->data_source(),
+                                  .detail = error.text()});
+}
+
 /// `duplicate-handler: return`: the ResponseProducer's value, if there is one.
 void Call::refused_duplicate(Answer& answer) const {
     const config::OperationSettings& settings = operation_->settings;
@@ -152,6 +164,7 @@ Answer Call::make_answer(const Action& action) {
             answer.retry_after = services_->settings.breaker.open;
             if (answer.error->kind() == ErrorKind::overloaded)
                 answer.message = services_->watch->messages.text(Message::overloaded);
+            if (answer.error->kind() == ErrorKind::corrupt) met_damage(*answer.error);
             break;
     }
     if (record_ && answer.outcome != Outcome::fresh && answer.outcome != Outcome::unavailable &&

@@ -176,6 +176,7 @@ private:
     Answer make_answer(const Action& action);
     Answer bare(Outcome outcome) const;
     std::string words(Outcome outcome) const;
+    void met_damage(const Error& error);
     Answer refused(Error error, Outcome outcome = Outcome::refused) const;
     void refused_duplicate(Answer& answer) const;
     void replay(Answer& answer, RecordStatus status, Response response, std::uint64_t version,

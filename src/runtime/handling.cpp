@@ -148,11 +148,12 @@ void Call::count_handler(RecordStatus result) {
     operation_->metrics.handler_duration[label].observe(now_ - handler_started_);
 }
 
-/// S53: the answer is given whole; what is kept of one too large says only that it is done.
+/// S53: the answer is given whole; what is kept of one too large, or of one that can't be written down (C23), says only
+/// that it is done.
 void Call::note_size() {
     std::size_t size = response_.body.size();
     for (const Header& header : response_.headers) size += header.name.size() + header.value.size();
-    too_large_ = size > operation_->settings.max_response_bytes;
+    too_large_ = response_.tombstone || size > operation_->settings.max_response_bytes;
     if (!too_large_) return;
     operation_->metrics.tombstones.add();
     tombstone_.status = response_.status;

@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <sys/wait.h>
 #include <time.h>
 
@@ -21,6 +22,7 @@ class Waiter {
 public:
     explicit Waiter(const std::string& database) {
         int in[2], out[2];
+        signal(SIGPIPE, SIG_IGN);  // a process that is gone is a failed write
         if (pipe2(in, O_CLOEXEC) != 0 || pipe2(out, O_CLOEXEC) != 0) std::abort();
         child_ = fork();
         if (child_ == 0) {

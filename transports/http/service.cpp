@@ -33,7 +33,7 @@ std::string duration_text(std::chrono::milliseconds time) {
 }
 
 std::string duplicates_get(OnDuplicate what, const Presentation& presentation) {
-    const std::string refusal = std::to_string(presentation.in_progress_status) + " with Retry-After";
+    std::string refusal = std::to_string(presentation.in_progress_status) + " with Retry-After";
     switch (what) {
         case OnDuplicate::refuse: return refusal;
         case OnDuplicate::give: return "an answer that says so";

@@ -2,6 +2,11 @@
 #include "nebis/testing.hpp"
 #include "shop.hpp"
 
+#include <nebis/sqlite.hpp>
+#include <unistd.h>
+
+#include <filesystem>
+
 /// What callers see, case by case: the IETF draft's rules for the `Idempotency-Key` header (I-01 to I-17; the others
 /// stand beside the keys, answers, callers and routes they concern) and the answers of the problem types.
 namespace nebis::http {
@@ -233,6 +238,44 @@ TEST_F(HttpContract, C11_a_fenced_off_attempt_is_503_and_a_retry_reads_what_coun
     EXPECT_TRUE(replayed(retry));
     EXPECT_EQ(retry.body, "of the other");
     EXPECT_EQ(runs, 1);
+}
+
+// Rows of a real file, edited by hand: named, counted, never executed, whatever may be done when a store is away.
+TEST_F(HttpContract, B105_a_damaged_record_is_refused_with_its_id_and_counted_and_never_executed) {
+    char name[] = "/tmp/nebis-http-XXXXXX";
+    const std::filesystem::path folder = mkdtemp(name);
+    const std::string file = folder / "shop.db";
+    auto policy = by_header("createOrder");
+    policy.on_store_failure = OnStoreFailure::allow;
+    {
+        Engine::Parts parts;
+        parts.store = sqlite::store(sqlite::Options{.path = file, .create_schema = true});
+        parts.configuration = "nebis: {idempotent: {local-cache-millis: 0}}";
+        parts.options.use_environment = false;
+        parts.log = [](const std::string&) {};
+        const Engine shop = Engine::make(std::move(parts)).value();
+        open({}, shop).post("/orders", policy, [&](const Request& request) { return order(request); });
+        serve();
+        EXPECT_EQ(post("k").status, 201);
+        EXPECT_TRUE(replayed(post("k")));
+        sqlite3* db = nullptr;
+        ASSERT_EQ(sqlite3_open(file.c_str(), &db), SQLITE_OK);
+        ASSERT_EQ(sqlite3_exec(db, "UPDATE idempotent_record SET response_body = x'00'", nullptr, nullptr, nullptr),
+                  SQLITE_OK);
+        sqlite3_close(db);
+        for (int i = 0; i < 2; ++i) {
+            const auto reply = post("k");
+            EXPECT_EQ(reply.status, 500);
+            EXPECT_EQ(word(reply), "corrupt");
+            EXPECT_NE(detail(reply).find("key "), std::string::npos) << detail(reply);
+        }
+        EXPECT_EQ(post("other").status, 201) << "others are not harmed";
+        EXPECT_EQ(runs, 2);
+        EXPECT_NE(shop.metrics().find("nebis_damaged_records_total{operation=\"createOrder\"} 2"), std::string::npos)
+            << shop.metrics();
+        web.reset();
+    }
+    std::filesystem::remove_all(folder);
 }
 
 }  // namespace

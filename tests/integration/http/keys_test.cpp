@@ -282,6 +282,9 @@ TEST_F(HttpKeys, B025_S5_one_time_tokens) {
     EXPECT_TRUE(replayed(send(token)));  // a spent token replays
     EXPECT_EQ(word(send(with_tokens.create_token(other).value())), "token-foreign");
     EXPECT_EQ(send(with_tokens.create_token(other).value()).status, 403);
+    const auto alices = send(with_tokens.create_token(orders, "alice").value());
+    EXPECT_EQ(alices.status, 403);
+    EXPECT_EQ(word(alices), "token-foreign");
     auto forged = with_tokens.create_token(orders).value();
     forged[forged.size() / 2] = forged[forged.size() / 2] == 'A' ? 'B' : 'A';
     EXPECT_TRUE(word(send(forged)) == "token-forged" || word(send(forged)) == "token-unknown") << word(send(forged));

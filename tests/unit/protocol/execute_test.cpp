@@ -277,6 +277,14 @@ TEST(Unprotected, only_when_allowed_and_surely_not_begun) {
     Script(allow).play({{start(), "begin lapse"}, {abandon(), "none"}, {begin_failed(false), "answer abandoned"}});
 }
 
+TEST(Unprotected, B105_never_when_the_store_is_there_and_says_no) {
+    Rules allow = bare;
+    allow.allow_unprotected = true;
+    Event damage = begin_failed(false);
+    damage.answered = true;
+    Script(allow).play({{start(), "begin lapse"}, {damage, "answer unavailable"}, {proceed(), "done"}});
+}
+
 // ---- finish
 
 void finish_meets(const RowView& row, const std::string& answer, bool keep = false) {

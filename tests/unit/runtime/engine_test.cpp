@@ -634,6 +634,46 @@ TEST(Wrapped, any_callable_keeps_its_signature_and_its_exceptions) {
     EXPECT_EQ(runs.load(), 2);
 }
 
+/// A type whose codec refuses what it is given.
+struct Receipt {
+    long id = 0;
+};
+
+}  // namespace
+
+template <>
+struct Codec<Receipt> {
+    static std::string encode(const Receipt&) { throw std::invalid_argument("can't be written"); }
+    static Result<Receipt> decode(std::string_view) { return Receipt{}; }
+};
+
+namespace {
+
+TEST(Wrapped, C23_a_result_that_cannot_be_written_reaches_its_caller_and_is_never_made_again) {
+    // The lists of this profile would take the codec's exception for a failure without effect.
+    Engine engine = memory_engine("nebis: {idempotent: {profile: article}}");
+    int runs = 0;
+    const auto pay = engine.idempotent({.operation = "pay", .key = "#id"}, args("id"), [&](long id) {
+        ++runs;
+        return Receipt{id};
+    });
+    EXPECT_EQ(pay(7).id, 7);
+    const auto again = pay.call(7);
+    EXPECT_FALSE(again.value);
+    ASSERT_TRUE(again.answer.error);
+    EXPECT_EQ(again.answer.error->code(), "done-not-stored");
+    EXPECT_THROW(pay(7), IdempotentException);
+    EXPECT_EQ(pay.call(8).value->id, 8);
+    const auto many = pay.batch({{9}, {7}});
+    EXPECT_EQ(many[0].value->id, 9);
+    EXPECT_FALSE(many[1].value);
+    std::promise<long> later;
+    pay.async(
+        inline_executor(), [&](Called<Receipt> called) { later.set_value(called.value->id); }, 10);
+    EXPECT_EQ(later.get_future().get(), 10);
+    EXPECT_EQ(runs, 4);
+}
+
 TEST(Wrapped, S26_a_default_answer_for_each_type_when_duplicates_are_to_get_one) {
     Engine engine = memory_engine();
     std::promise<void> started, go;

@@ -418,6 +418,32 @@ TEST_F(SqliteLocked, short_stall_after_a_long_one_gives_its_own_grace) {
     EXPECT_EQ(renew(*session_, "k", begun->version, owner(1))->kind, RenewOutcome::Kind::renewed);
 }
 
+// A begin has a connection, a commit and a snapshot of its own (a commit that meets SQLITE_BUSY: `lock_is_busy` above).
+TEST_F(SqliteLocked, C45_a_transaction_of_the_caller_decides_nothing_and_is_not_harmed) {
+    Sql caller(path());
+    caller.run("BEGIN");
+    EXPECT_EQ(caller.number("SELECT count(*) FROM idempotent_record"), 0);
+    const auto version = acquire("k", owner(1));
+    ASSERT_TRUE(finish(*session_, "k", version, owner(1))->applied);
+    EXPECT_EQ(caller.number("SELECT count(*) FROM idempotent_record"), 0) << "by its snapshot there is no winner yet";
+    EXPECT_EQ(begin(*session_, "k", owner(2))->kind, BeginOutcome::Kind::finished) << "no row there is no 'go'";
+    caller.run("COMMIT");
+
+    caller.run("BEGIN IMMEDIATE");
+    caller.run("INSERT INTO orders VALUES ('o', 1)");
+    EXPECT_EQ(sqlite3_exec(caller.get(), "INSERT INTO idempotent_record SELECT * FROM idempotent_record", nullptr,
+                           nullptr, nullptr),
+              SQLITE_CONSTRAINT);
+    EXPECT_EQ(begin(*session_, "k", owner(2))->kind, BeginOutcome::Kind::finished);
+    const auto fresh = begin(*session_, "fresh", owner(2));
+    ASSERT_FALSE(fresh) << "neither a duplicate nor claimed";
+    EXPECT_EQ(fresh.error().kind(), ErrorKind::overloaded);
+    EXPECT_EQ(caller.number("SELECT count(*) FROM idempotent_record"), 1) << "its transaction goes on";
+    caller.run("COMMIT");
+    EXPECT_EQ(orders(), 1);
+    EXPECT_EQ(begin(*session_, "fresh", owner(2))->kind, BeginOutcome::Kind::acquired);
+}
+
 TEST_F(SqliteLocked, S54_waiter_in_another_handle_is_woken_by_the_commit) {
     const auto there = sqlite::store(path_options());
     const auto version = acquire("k", owner(1));
