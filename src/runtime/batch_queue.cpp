@@ -50,6 +50,17 @@ constexpr std::size_t worth_sharing = 16;
 /// thread.
 thread_local const void* delivering = nullptr;
 
+class Delivering {
+public:
+    explicit Delivering(const void* queue) : outer_(std::exchange(delivering, queue)) {}
+    ~Delivering() { delivering = outer_; }
+    Delivering(const Delivering&) = delete;
+    Delivering& operator=(const Delivering&) = delete;
+
+private:
+    const void* const outer_;
+};
+
 void tell(const JobPtr& job) {
     if (!job->finish()) return;
     if (job->sink)
@@ -64,10 +75,9 @@ public:
     explicit Callbacks(std::vector<JobPtr> jobs) : jobs_(std::move(jobs)) {}
     std::size_t size() const noexcept { return jobs_.size(); }
     void tell_all(const void* queue) {
-        const void* const outer = std::exchange(delivering, queue);
+        const Delivering here(queue);
         for (std::size_t at = 0; (at = next_.fetch_add(1, std::memory_order_relaxed)) < jobs_.size();)
             tell(std::exchange(jobs_[at], nullptr));
-        delivering = outer;
     }
 
 private:
@@ -227,7 +237,8 @@ struct BatchQueue::State {
         lock.lock();
     }
 
-    static void expire(std::vector<JobPtr>& expired) {
+    void expire(std::vector<JobPtr>& expired) {
+        const Delivering here(this);
         for (const JobPtr& job : expired)
             if (job->sink)
                 if (auto lost = job->abandon()) std::exchange(job->sink, nullptr)->job_done(job, std::move(lost));
@@ -337,7 +348,7 @@ void BatchQueue::work(const std::shared_ptr<State>& shared) {
             state.gather(batch, expired);
             last = batch.size();
             lock.unlock();
-            State::expire(expired);
+            state.expire(expired);
             if (!batch.empty()) {
                 if (const auto jobs = state.arrange(batch); !jobs.empty()) state.carrier->carry(jobs);
                 lock.lock();

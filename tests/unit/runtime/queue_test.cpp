@@ -227,6 +227,34 @@ TEST_F(Queue, a_blocking_call_from_a_callback_of_the_same_queue_does_not_wait_fo
     EXPECT_FALSE(nested);
 }
 
+TEST_F(Queue, a_blocking_call_from_the_callback_of_an_expired_request_does_not_wait_for_itself) {
+    BatchQueue queue(carrier, {});
+    carrier->close();
+    submit(queue, job("first"));
+    ASSERT_TRUE(carrier->wait_batches(1));
+    struct Asker final : JobSink {
+        explicit Asker(BatchQueue& asked) : queue(asked) {}
+        void job_done(const std::shared_ptr<Job>&, std::optional<Error> lost) noexcept override {
+            expired = lost.has_value();
+            answered = !queue.run(job("nested", milliseconds(2'000)));
+            over = true;
+        }
+        BatchQueue& queue;
+        std::atomic<bool> expired{false}, answered{false}, over{false};
+    };
+    const auto asker = std::make_shared<Asker>(queue);
+    const auto late = job("late", milliseconds(1));
+    late->sink = asker;
+    queue.submit(late);
+    while (steady_clock::now() <= late->deadline()) std::this_thread::yield();
+    carrier->open();
+    for (const auto until = steady_clock::now() + std::chrono::seconds(10);
+         !asker->over && steady_clock::now() < until;)
+        std::this_thread::yield();
+    EXPECT_TRUE(asker->expired);
+    EXPECT_TRUE(asker->answered);
+}
+
 TEST_F(Queue, many_threads_all_get_their_results) {
     BatchQueue queue(carrier, {.slots = 2});
     std::vector<std::thread> threads;
