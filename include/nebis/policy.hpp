@@ -33,7 +33,7 @@ enum class Mode : std::uint8_t {
 /// When an `atomic` operation inserts its record.
 enum class Claim : std::uint8_t {
     before,  ///< committed first: duplicates see PROCESSING at once
-    inside,  ///< first statement of the handler's transaction: one commit in all
+    inside,  ///< in the handler's own transaction, which begins by looking for the key: one commit in all
 };
 
 /// What a duplicate meets when the record is UNKNOWN.

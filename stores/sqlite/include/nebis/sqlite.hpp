@@ -26,7 +26,9 @@ enum class Synchronous : std::uint8_t {
 };
 
 struct Options {
-    std::string path;  ///< the database file; its folder must exist and be writable
+    /// The database file; its folder must exist and be writable. Beside it lie SQLite's own `-wal` and `-shm`, and
+    /// `-stall`: when the file was last held for long, for all processes that share it.
+    std::string path;
     Synchronous synchronous = Synchronous::full;
     /// Longest wait for the file's one write lock; a caller's deadline may be shorter.
     std::chrono::milliseconds busy_timeout{5000};
