@@ -208,8 +208,8 @@ std::vector<Row> operation_rows() {
          .choices = {"before", "inside"},
          .fleet = true,
          .about = "`atomic` only. `before` commits the record first: duplicates see it at once, right for long "
-                  "handlers. `inside` inserts it as the "
-                  "first statement of the handler's transaction: one commit in all, right for short ones."},
+                  "handlers. `inside` makes it a part "
+                  "of the handler's transaction: one commit in all, right for short ones."},
         {.path = "lock-expire-millis",
          .field = [](T& t) -> Field { return &t.operation.lease; },
          .kind = Kind::millis,
