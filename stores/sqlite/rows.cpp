@@ -232,6 +232,21 @@ int Rows::raise_floor(std::uint64_t version) {
     return raise_floor_.step();
 }
 
+void Rows::bind_new_row(Statement& statement, const BeginRequest& request, std::span<const unsigned char> hash,
+                        const RowHead& row, StoreMillis create_time) {
+    statement.bind_blob(1, request.trace_id);
+    statement.bind_text(2, request.operation);
+    statement.bind(3, static_cast<int>(row.status));
+    statement.bind(4, signed_version(row.version));
+    statement.bind_blob(5, row.owner.bytes);
+    statement.bind_blob(6, hash);
+    statement.bind(7, row.lease_expire_time);
+    statement.bind(8, row.expire_time);
+    statement.bind(9, create_time);
+    statement.bind_text(10, request.instance);
+    statement.bind_blob(11, request.request_snapshot);
+}
+
 Result<BeginOutcome> Rows::begin(const BeginRequest& request, const StoreTime& now, const Stalls& stalls) {
     BeginOutcome out;
     out.now = now.millis;
@@ -243,17 +258,7 @@ Result<BeginOutcome> Rows::begin(const BeginRequest& request, const StoreTime& n
     const RowHead row = runtime::begun_row(nullptr, BeginVerdict::counts_as_new, request, floor_, now);
     {
         const Resetting reset(insert_);
-        insert_.bind_blob(1, request.trace_id);
-        insert_.bind_text(2, request.operation);
-        insert_.bind(3, static_cast<int>(row.status));
-        insert_.bind(4, signed_version(row.version));
-        insert_.bind_blob(5, row.owner.bytes);
-        insert_.bind_blob(6, hash);
-        insert_.bind(7, row.lease_expire_time);
-        insert_.bind(8, row.expire_time);
-        insert_.bind(9, now.millis);
-        insert_.bind_text(10, request.instance);
-        insert_.bind_blob(11, request.request_snapshot);
+        bind_new_row(insert_, request, hash, row, now.millis);
         if (insert_.step() != SQLITE_DONE) return failed("begin a record");
         if (sqlite3_changes(handle_) == 1) return acquired(row, now);
     }
@@ -339,19 +344,15 @@ Result<std::optional<BeginOutcome>> Rows::begin_over(const BeginRequest& request
 Result<bool> Rows::insert_finished(const BeginRequest& begin, const BeginOutcome& begun, const FinishRequest& finish,
                                    const StoreTime& now) {
     const std::string response = finish.response ? runtime::encode_response(*finish.response) : std::string();
+    RowHead row;
+    row.status = finish.status;
+    row.version = begun.version;
+    row.owner = begun.owner;
+    row.lease_expire_time = now.millis;
+    row.expire_time = now.millis + finish.retention_millis;
     const StoredHash hash = stored(begin.request_hash);
     const Resetting reset(insert_finished_);
-    insert_finished_.bind_blob(1, begin.trace_id);
-    insert_finished_.bind_text(2, begin.operation);
-    insert_finished_.bind(3, static_cast<int>(finish.status));
-    insert_finished_.bind(4, signed_version(begun.version));
-    insert_finished_.bind_blob(5, begun.owner.bytes);
-    insert_finished_.bind_blob(6, hash);
-    insert_finished_.bind(7, now.millis);
-    insert_finished_.bind(8, now.millis + finish.retention_millis);
-    insert_finished_.bind(9, begun.now);
-    insert_finished_.bind_text(10, begin.instance);
-    insert_finished_.bind_blob(11, begin.request_snapshot);
+    bind_new_row(insert_finished_, begin, hash, row, begun.now);
     if (finish.response)
         insert_finished_.bind_blob(12, response);
     else

@@ -6,6 +6,7 @@
 #include "stall_book.hpp"
 #include "statement.hpp"
 
+#include <span>
 #include <string>
 
 namespace nebis::sqlite {
@@ -64,6 +65,9 @@ private:
     /// SQLITE_ROW with the row in `select_`, SQLITE_DONE when there is none.
     int seek(std::string_view trace_id);
     int raise_floor(std::uint64_t version);
+    /// The first eleven parameters of both inserts. Views: what is given must outlive the step.
+    static void bind_new_row(Statement& statement, const BeginRequest& request, std::span<const unsigned char> hash,
+                             const runtime::RowHead& row, StoreMillis create_time);
     /// Begins over the row that is there; empty when there is none.
     Result<std::optional<BeginOutcome>> begin_over(const BeginRequest& request, const runtime::StoreTime& now,
                                                    const Stalls& stalls);
