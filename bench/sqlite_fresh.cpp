@@ -104,21 +104,25 @@ double thread_rate(const SqliteOurs& ours, std::vector<Keys>& keys, std::size_t 
 
 void sqlite_fresh(Context& context) {
     const std::size_t total = context.count(25'600) / in_flight * in_flight;
-    // The files live through all rounds and grow alike; after the first round their logs need not grow any more.
-    SqliteFloorFile file(context);
-    Keys floor_keys(2);
-    const SqliteOurs called_back(context);
-    const SqliteOurs blocking(context);
-    std::vector<Keys> keys;
-    for (std::size_t i = 0; i < in_flight; ++i) keys.emplace_back(100 + i);
-    const auto figures = context.interleave({
-        {"floor: 1 connection, transactions of 64 rows", "req/s",
-         [&] { return floor_rate(file.floor, floor_keys, total); }},
-        {"64 in flight from callbacks", "req/s", [&] { return Callbacks(called_back, keys, total).rate(); }},
-        {"64 in flight from 64 threads", "req/s", [&] { return thread_rate(blocking, keys, total); }},
-    });
-    context.at_least("sqlite-fresh-callbacks", ratio(figures[1], figures[0]), 0.85);
-    context.at_least("sqlite-fresh-threads", ratio(figures[2], figures[0]), 0.65);
+    // Two at a time: of three, the one in the middle would always follow another one's writes to the disk.
+    const auto against_floor = [&](const char* bound, double limit, const char* what, const auto& rate) {
+        // The files live through all rounds and grow alike; after the first round their logs need not grow any more.
+        SqliteFloorFile file(context);
+        Keys floor_keys(2);
+        const SqliteOurs ours(context);
+        std::vector<Keys> keys;
+        for (std::size_t i = 0; i < in_flight; ++i) keys.emplace_back(100 + i);
+        const auto figures = context.interleave({
+            {"floor: 1 connection, transactions of 64 rows", "req/s",
+             [&] { return floor_rate(file.floor, floor_keys, total); }},
+            {what, "req/s", [&] { return rate(ours, keys); }},
+        });
+        context.at_least(bound, ratio(figures[1], figures[0]), limit);
+    };
+    against_floor("sqlite-fresh-callbacks", 0.85, "64 in flight from callbacks",
+                  [&](const SqliteOurs& ours, std::vector<Keys>& keys) { return Callbacks(ours, keys, total).rate(); });
+    against_floor("sqlite-fresh-threads", 0.65, "64 in flight from 64 threads",
+                  [&](const SqliteOurs& ours, std::vector<Keys>& keys) { return thread_rate(ours, keys, total); });
 }
 
 void sqlite_lone(Context& context) {

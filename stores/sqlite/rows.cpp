@@ -35,6 +35,8 @@ enum Column : int {
 };
 
 constexpr std::size_t hash_bytes = 33;
+/// Requests in flight are fewer, as a rule; one whose place is forgotten is looked for.
+constexpr std::size_t places_kept = 1024;
 using StoredHash = std::array<unsigned char, hash_bytes>;
 /// Versions are microseconds of the clock: what lies beyond was not written by us, and adding to it could overflow.
 constexpr std::int64_t greatest_version = std::int64_t{1} << 62;
@@ -102,6 +104,9 @@ Result<void> Rows::prepare(sqlite3* handle, const std::string& table, Part part)
         {finish_,
          "UPDATE @ SET status = ?5, response_body = ?6, lease_expire_time = ?7, expire_time = ?8, update_time = ?7"
          " WHERE trace_id = ?1 AND version = ?2 AND owner = ?3 AND status <= 5 AND (?4 >> status) & 1"},
+        {finish_there_,
+         "UPDATE @ SET status = ?5, response_body = ?6, lease_expire_time = ?7, expire_time = ?8, update_time = ?7"
+         " WHERE rowid = ?9 AND trace_id = ?1 AND version = ?2 AND owner = ?3 AND status <= 5 AND (?4 >> status) & 1"},
         {finish_more_,
          "UPDATE @ SET status = ?5, response_body = ?6, lease_expire_time = iif(?5 = 0, lease_expire_time, ?7),"
          " expire_time = iif(?5 = 0, max(?8, lease_expire_time), ?8), update_time = ?7, owner = ?9,"
@@ -140,7 +145,14 @@ Result<void> Rows::prepare(sqlite3* handle, const std::string& table, Part part)
         if (code_ = statement.prepare(handle, with_table(sql, table)); code_ != SQLITE_OK)
             return error_of(handle, "use the record table");
     }
+    if (part == Part::all) places_.resize(places_kept);
     return {};
+}
+
+Rows::Place& Rows::place_of(const Owner& owner) {
+    std::uint64_t number = 0;
+    std::memcpy(&number, owner.bytes.data(), sizeof number);
+    return places_[number % places_.size()];
 }
 
 Error Rows::failed(std::string_view doing) {
@@ -260,7 +272,10 @@ Result<BeginOutcome> Rows::begin(const BeginRequest& request, const StoreTime& n
         const Resetting reset(insert_);
         bind_new_row(insert_, request, hash, row, now.millis);
         if (insert_.step() != SQLITE_DONE) return failed("begin a record");
-        if (sqlite3_changes(handle_) == 1) return acquired(row, now);
+        if (sqlite3_changes(handle_) == 1) {
+            place_of(row.owner) = {row.owner, sqlite3_last_insert_rowid(handle_)};
+            return acquired(row, now);
+        }
     }
     auto outcome = begin_over(request, now, stalls);
     if (!outcome) return std::move(outcome).error();
@@ -393,11 +408,7 @@ Result<FinishOutcome> Rows::finish(const FinishRequest& request, const StoreTime
     const auto bit = [](RecordStatus status, bool set) {
         return set ? std::int64_t{1} << static_cast<int>(status) : 0;
     };
-    // The usual end changes the usual columns; fewer of them and no functions are worth a tenth of a whole begin and
-    // finish.
-    const bool more = request.status == RecordStatus::processing || request.new_owner || !request.outcome_ref.empty();
-    Statement& statement = more ? finish_more_ : finish_;
-    {
+    const auto update = [&](Statement& statement, const auto& bind_more) {
         const Resetting reset(statement);
         statement.bind_blob(1, request.trace_id);
         statement.bind(2, signed_version(request.version));
@@ -412,12 +423,26 @@ Result<FinishOutcome> Rows::finish(const FinishRequest& request, const StoreTime
             statement.bind_null(6);
         statement.bind(7, now.millis);
         statement.bind(8, now.millis + request.retention_millis);
-        if (more) {
-            statement.bind_blob(9, request.new_owner ? request.new_owner->bytes : request.owner.bytes);
-            statement.bind_text(10, request.outcome_ref);
-        }
-        if (statement.step() != SQLITE_DONE) return failed("finish a record");
+        bind_more(statement);
+        if (statement.step() != SQLITE_DONE) return false;
         out.applied = sqlite3_changes(handle_) == 1;
+        return true;
+    };
+    // The usual end changes the usual columns; fewer of them and no functions are worth a tenth of a whole begin and
+    // finish.
+    if (request.status == RecordStatus::processing || request.new_owner || !request.outcome_ref.empty()) {
+        if (!update(finish_more_, [&](Statement& statement) {
+                statement.bind_blob(9, request.new_owner ? request.new_owner->bytes : request.owner.bytes);
+                statement.bind_text(10, request.outcome_ref);
+            }))
+            return failed("finish a record");
+    } else {
+        // A row begun through this connection most likely still lies where it was put: no search in the index.
+        if (const Place* const place = places_.empty() ? nullptr : &place_of(request.owner);
+            place && place->owner == request.owner &&
+            !update(finish_there_, [&](Statement& statement) { statement.bind(9, place->rowid); }))
+            return failed("finish a record");
+        if (!out.applied && !update(finish_, [](Statement&) {})) return failed("finish a record");
     }
     if (out.applied) return out;
     auto current = find(request.trace_id, now.millis);

@@ -8,6 +8,7 @@
 
 #include <span>
 #include <string>
+#include <vector>
 
 namespace nebis::sqlite {
 
@@ -72,11 +73,20 @@ private:
     Result<std::optional<BeginOutcome>> begin_over(const BeginRequest& request, const runtime::StoreTime& now,
                                                    const Stalls& stalls);
 
+    /// Where a row was put. A guess: whoever goes there looks whether it is that row.
+    struct Place {
+        Owner owner;
+        std::int64_t rowid = 0;
+    };
+    Place& place_of(const Owner& owner);
+
     sqlite3* handle_ = nullptr;
     int code_ = SQLITE_OK;
     std::uint64_t floor_ = 0;
     std::string floor_name_;
-    Statement insert_, insert_finished_, select_, take_, lapse_, finish_, finish_more_, renew_, ask_, holds_;
+    Statement insert_, insert_finished_, select_, take_, lapse_, finish_, finish_there_, finish_more_, renew_, ask_,
+        holds_;
+    std::vector<Place> places_;
     Statement find_overdue_, find_expired_, remove_, purge_;
     Statement read_floor_, raise_floor_, read_rule_, keep_rule_;
 };

@@ -3,7 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <limits>
+#include <string>
+#include <string_view>
 
 namespace {
 
@@ -47,6 +50,29 @@ TEST(Snapshot, S57_format_1_is_read_for_ever) {
                                                              "ok",
                                                              13));
     EXPECT_EQ(*decode_response(bytes), response);
+}
+
+/// CRC-32C from its definition, bit by bit.
+std::uint32_t slow_checksum(std::string_view bytes) {
+    std::uint32_t crc = 0xFFFFFFFF;
+    for (const char byte : bytes) {
+        crc ^= static_cast<unsigned char>(byte);
+        for (int bit = 0; bit < 8; ++bit) crc = crc >> 1 ^ (crc & 1 ? 0x82F63B78 : 0);
+    }
+    return ~crc;
+}
+
+TEST(Snapshot, S57_its_checksum_is_the_same_on_every_machine) {
+    ASSERT_EQ(slow_checksum("123456789"), 0xE3069283) << "the value everybody publishes";
+    Response response = sample();
+    for (int size = 0; size < 300; ++size) {
+        response.body.push_back(static_cast<char>(size * 37));
+        const std::string bytes = encode_response(response);
+        std::uint32_t told = 0;
+        for (std::size_t i = 0; i < 4; ++i)
+            told |= std::uint32_t{static_cast<unsigned char>(bytes[bytes.size() - 4 + i])} << (8 * i);
+        ASSERT_EQ(told, slow_checksum(std::string_view(bytes).substr(0, bytes.size() - 4))) << size;
+    }
 }
 
 TEST(Snapshot, B105_every_cut_and_every_flipped_bit_is_found) {
