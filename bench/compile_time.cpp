@@ -57,12 +57,13 @@ void compile_time(Context& context) {
             {"nebis/nebis.hpp", "s",
              [&] { return compiled("nebis", "#include \"nebis/nebis.hpp\"\nint main() {}\n"); }},
         },
-        9);
+        15);
     // Judged by the least round, not the median. The compiler does the same work each time, so its processor time only
     // errs upwards: what lies above the least is caches and processor shared with the machine's other work.
     context.at_most("compile-seconds", figures[1].least(), 1.0);
-    // The same without the machine's speed. Below 1 is within reach, since `nebis/standard.hpp` takes parts of some.
-    context.at_most("compile-to-standard-headers", figures[1].least() / figures[0].least(), 1.1);
+    // The same without the machine's speed: neighbours come and go slower than a round takes. About 1, since
+    // `nebis/standard.hpp` takes parts of some headers.
+    context.at_most("compile-to-standard-headers", ratio(figures[1], figures[0]), 1.15);
 }
 
 }  // namespace nebis::bench
