@@ -45,18 +45,25 @@ void compile_time(Context& context) {
         return processor_seconds({NEBIS_COMPILER, "-std=c++20", "-O0", "-I" NEBIS_SOURCE_DIR "/include", "-c", source,
                                   "-o", folder.file(name + ".o")});
     };
-    // The rival is what nobody can do without: the headers of the standard library that the public ones need.
+    // The floor is what nobody can do without: the headers of the standard library whose types the public ones use, by
+    // the names that a user would write.
     const std::string standard =
-        "#include <chrono>\n#include <coroutine>\n#include <functional>\n#include <map>\n#include <memory>\n#include "
-        "<optional>\n"
-        "#include <span>\n#include <stdexcept>\n#include <stop_token>\n#include <string>\n#include <tuple>\n#include "
-        "<variant>\n"
-        "#include <vector>\nint main() {}\n";
-    const auto figures = context.interleave({
-        {"floor: the standard headers alone", "s", [&] { return compiled("standard", standard); }},
-        {"nebis/nebis.hpp", "s", [&] { return compiled("nebis", "#include \"nebis/nebis.hpp\"\nint main() {}\n"); }},
-    });
-    context.at_most("compile-seconds", figures[1].median(), 1.0);
+        "#include <array>\n#include <chrono>\n#include <coroutine>\n#include <functional>\n#include <map>\n"
+        "#include <memory>\n#include <optional>\n#include <span>\n#include <stdexcept>\n#include <stop_token>\n"
+        "#include <string>\n#include <tuple>\n#include <vector>\nint main() {}\n";
+    const auto figures = context.interleave(
+        {
+            {"floor: the standard headers alone", "s", [&] { return compiled("standard", standard); }},
+            {"nebis/nebis.hpp", "s",
+             [&] { return compiled("nebis", "#include \"nebis/nebis.hpp\"\nint main() {}\n"); }},
+        },
+        15);
+    // Judged by the least round, not the median. The compiler does the same work each time, so its processor time only
+    // errs upwards: what lies above the least is caches and processor shared with the machine's other work.
+    context.at_most("compile-seconds", figures[1].least(), 1.0);
+    // The same without the machine's speed: neighbours come and go slower than a round takes. About 1, since
+    // `nebis/standard.hpp` takes parts of some headers.
+    context.at_most("compile-to-standard-headers", ratio(figures[1], figures[0]), 1.15);
 }
 
 }  // namespace nebis::bench

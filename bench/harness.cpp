@@ -18,6 +18,11 @@ double median(std::vector<double> values) {
 
 double Figure::median() const { return bench::median(rounds); }
 
+double Figure::least() const {
+    if (rounds.empty()) give_up("the least of nothing");
+    return *std::min_element(rounds.begin(), rounds.end());
+}
+
 std::vector<double> ratios(const Figure& ours, const Figure& floor) {
     std::vector<double> ratios;
     for (std::size_t i = 0; i < ours.rounds.size(); ++i) ratios.push_back(ours.rounds[i] / floor.rounds.at(i));
@@ -44,10 +49,11 @@ Folder::~Folder() {
     std::filesystem::remove_all(path_, ignored);
 }
 
-std::vector<Figure> Context::interleave(std::span<const Contestant> contestants) {
+std::vector<Figure> Context::interleave(std::span<const Contestant> contestants, std::size_t at_least_rounds) {
+    const std::size_t rounds = quick() ? settings_.rounds : std::max(settings_.rounds, at_least_rounds);
     std::vector<Figure> figures;
     for (const auto& one : contestants) figures.push_back({one.name, one.unit, {}});
-    for (std::size_t round = 0; round <= settings_.rounds; ++round) {
+    for (std::size_t round = 0; round <= rounds; ++round) {
         std::string line = round == 0 ? "warm-up:" : "round " + std::to_string(round) + ":";
         for (std::size_t i = 0; i < contestants.size(); ++i) {
             const std::size_t turn = round % 2 ? contestants.size() - 1 - i : i;

@@ -41,6 +41,7 @@ struct Figure {
     std::string unit;
     std::vector<double> rounds;
     double median() const;
+    double least() const;
 };
 
 struct Bound {
@@ -85,10 +86,11 @@ public:
     Folder folder() const { return Folder(settings_.folder); }
 
     /// One round of each to warm up, then the rounds that count. The figures come back in the order of the contestants.
-    std::vector<Figure> interleave(std::initializer_list<Contestant> contestants) {
-        return interleave(std::span(contestants.begin(), contestants.size()));
+    /// `at_least_rounds`: for a case whose figure needs more of them than were asked for; a quick run doesn't heed it.
+    std::vector<Figure> interleave(std::initializer_list<Contestant> contestants, std::size_t at_least_rounds = 0) {
+        return interleave(std::span(contestants.begin(), contestants.size()), at_least_rounds);
     }
-    std::vector<Figure> interleave(std::span<const Contestant> contestants);
+    std::vector<Figure> interleave(std::span<const Contestant> contestants, std::size_t at_least_rounds = 0);
     /// A figure measured outside of `interleave`.
     void figure(Figure figure);
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "nebis/chrono.hpp"
 #include "nebis/error.hpp"
 #include "nebis/request.hpp"
+#include "nebis/standard.hpp"
 
 #include <cstdint>
 #include <exception>

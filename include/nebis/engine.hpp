@@ -2,21 +2,19 @@
 #pragma once
 
 #include "nebis/answer.hpp"
-#include "nebis/chrono.hpp"
 #include "nebis/error.hpp"
 #include "nebis/execution.hpp"
 #include "nebis/extend.hpp"
 #include "nebis/policy.hpp"
 #include "nebis/request.hpp"
+#include "nebis/standard.hpp"
 #include "nebis/store.hpp"
 #include "nebis/token.hpp"
 
 #include <cstddef>
 #include <cstdint>
 #include <exception>
-#include <functional>
 #include <map>
-#include <memory>
 #include <span>
 #include <stop_token>
 #include <string>

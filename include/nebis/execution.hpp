@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "nebis/chrono.hpp"
+#include "nebis/standard.hpp"
 
 #include <cstdint>
-#include <memory>
 #include <stop_token>
 #include <string>
 

@@ -5,12 +5,11 @@
 #include "nebis/execution.hpp"
 #include "nebis/gate.hpp"
 #include "nebis/request.hpp"
+#include "nebis/standard.hpp"
 #include "nebis/store.hpp"
 
 #include <exception>
-#include <functional>
 #include <map>
-#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>

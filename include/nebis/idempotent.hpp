@@ -3,11 +3,11 @@
 
 #include "nebis/codec.hpp"
 #include "nebis/engine.hpp"
+#include "nebis/standard.hpp"
 
 #include <coroutine>
 #include <cstddef>
 #include <exception>
-#include <functional>
 #include <optional>
 #include <string>
 #include <tuple>

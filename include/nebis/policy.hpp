@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "nebis/chrono.hpp"
 #include "nebis/error.hpp"
+#include "nebis/standard.hpp"
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -116,38 +116,62 @@ inline KeyRule all_parameters() { return {KeyRule::Kind::all_parameters, {}}; }
 /// The key comes from the KeyGenerator registered under this name.
 inline KeyRule generator(std::string name) { return {KeyRule::Kind::generator, std::move(name)}; }
 
+/// A field of a policy: a value, or left to the configuration. Used like `std::optional`, of which it is the part that
+/// a plain value needs: the whole one, made for thirteen types, costs whoever compiles this more than all of `<map>`.
+template <class T>
+class Choice {
+public:
+    Choice() = default;
+    Choice(std::nullopt_t) noexcept {}  // NOLINT: implicit on purpose
+    template <class U = T>
+    requires std::is_convertible_v<U, T> Choice(U&& value)  // NOLINT: implicit on purpose
+        : value_(static_cast<T>(std::forward<U>(value))), made_(true) {}
+
+    bool has_value() const noexcept { return made_; }
+    explicit operator bool() const noexcept { return made_; }
+    const T& operator*() const noexcept { return value_; }
+    const T* operator->() const noexcept { return &value_; }
+    T value_or(T otherwise) const { return made_ ? value_ : std::move(otherwise); }
+    void reset() { *this = Choice(); }
+    friend bool operator==(const Choice&, const Choice&) = default;
+
+private:
+    T value_{};
+    bool made_ = false;
+};
+
 /// How one operation is protected. Every field left unset takes the configuration's value; `operations.<name>.*` in the
 /// configuration overrides what is written here, so that an operator has the last word. A plain value.
 struct Policy {
     std::string operation = {};  ///< business operation; column `biz_type`; [A-Za-z0-9._:/{} -]{1,64}
     KeyRule key = {};
-    std::optional<bool> key_required = {};  ///< false: a request without a key runs unprotected and is counted
+    Choice<bool> key_required = {};  ///< false: a request without a key runs unprotected and is counted
     std::vector<std::string> noise =
         {};  ///< further exact JSON pointers left out of the request hash ("*" matches one level)
-    std::optional<Scope> scope = {};
-    std::optional<Mode> mode = {};
-    std::optional<Claim> claim = {};
-    std::optional<Enforcement> enforcement = {};
-    std::optional<std::chrono::milliseconds> lease = {};      ///< `lock-expire-millis`
-    std::optional<std::chrono::milliseconds> lease_max = {};  ///< `lock-renew.max-expire-millis`: renewals in all
-    std::optional<bool> renew = {};                           ///< `lock-renew.enabled`
-    std::optional<std::chrono::milliseconds> retention = {};  ///< `record-expire-hours` / `record-expire-millis`
+    Choice<Scope> scope = {};
+    Choice<Mode> mode = {};
+    Choice<Claim> claim = {};
+    Choice<Enforcement> enforcement = {};
+    Choice<std::chrono::milliseconds> lease = {};      ///< `lock-expire-millis`
+    Choice<std::chrono::milliseconds> lease_max = {};  ///< `lock-renew.max-expire-millis`: renewals in all
+    Choice<bool> renew = {};                           ///< `lock-renew.enabled`
+    Choice<std::chrono::milliseconds> retention = {};  ///< `record-expire-hours` / `record-expire-millis`
     /// How late a client or broker may still repeat a request; the retention must be longer.
-    std::optional<std::chrono::milliseconds> longest_retry = {};
-    std::optional<std::chrono::milliseconds> unknown_retention = {};
-    std::optional<OnDuplicate> on_duplicate = {};        ///< `duplicate-handler`
-    std::optional<std::chrono::milliseconds> wait = {};  ///< bound of `on_duplicate: wait`
-    std::optional<OnFinished> on_finished = {};
-    std::optional<OnUnknown> on_unknown = {};
-    std::optional<Unlisted> unlisted = {};
-    std::optional<OnStoreFailure> on_store_failure = {};
-    std::optional<bool> fail_open = {};
-    std::optional<std::vector<std::string>> retryable_exceptions = {};  ///< demangled type names → FAIL
-    std::optional<std::vector<std::string>> final_exceptions = {};      ///< → REJECTED
-    std::optional<std::vector<std::string>> unknown_exceptions = {};    ///< → UNKNOWN
-    std::optional<std::size_t> max_request_bytes = {};
-    std::optional<std::size_t> max_response_bytes = {};  ///< larger answers leave a tombstone
-    std::optional<std::chrono::milliseconds> budget =
+    Choice<std::chrono::milliseconds> longest_retry = {};
+    Choice<std::chrono::milliseconds> unknown_retention = {};
+    Choice<OnDuplicate> on_duplicate = {};        ///< `duplicate-handler`
+    Choice<std::chrono::milliseconds> wait = {};  ///< bound of `on_duplicate: wait`
+    Choice<OnFinished> on_finished = {};
+    Choice<OnUnknown> on_unknown = {};
+    Choice<Unlisted> unlisted = {};
+    Choice<OnStoreFailure> on_store_failure = {};
+    Choice<bool> fail_open = {};
+    Choice<std::vector<std::string>> retryable_exceptions = {};  ///< demangled type names → FAIL
+    Choice<std::vector<std::string>> final_exceptions = {};      ///< → REJECTED
+    Choice<std::vector<std::string>> unknown_exceptions = {};    ///< → UNKNOWN
+    Choice<std::size_t> max_request_bytes = {};
+    Choice<std::size_t> max_response_bytes = {};  ///< larger answers leave a tombstone
+    Choice<std::chrono::milliseconds> budget =
         {};  ///< time a call may spend in Nebis itself, handler and waiting not counted
 
     // Extension points in code (S34); by name in the configuration they are `key-generator`, `response-producer`, …

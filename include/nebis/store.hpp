@@ -2,14 +2,13 @@
 #pragma once
 
 #include "nebis/answer.hpp"
-#include "nebis/chrono.hpp"
 #include "nebis/error.hpp"
+#include "nebis/standard.hpp"
 
 #include <array>
 #include <compare>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <span>
 #include <string>

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "nebis/chrono.hpp"
 #include "nebis/error.hpp"
+#include "nebis/standard.hpp"
 
 #include <cstddef>
-#include <functional>
-#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
