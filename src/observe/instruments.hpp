@@ -75,7 +75,7 @@ public:
         std::size_t bucket = 0;
         while (bucket < bounds.size() && value > bounds[bucket]) ++bucket;
         buckets_[bucket].fetch_add(1, std::memory_order_relaxed);
-        sum_.fetch_add(static_cast<std::uint64_t>(value), std::memory_order_relaxed);
+        if (value > 0) sum_.fetch_add(static_cast<std::uint64_t>(value), std::memory_order_relaxed);
     }
 
     /// Not cumulative; the last one holds what is longer than every bound.

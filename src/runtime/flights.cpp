@@ -1,26 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/flights.hpp"
 
+#include "runtime/call.hpp"
+
 #include <algorithm>
 #include <utility>
 
 namespace nebis::runtime {
 
-Flights::Entry Flights::enter(const std::shared_ptr<Call>& call, const TraceKey& key, const RequestHash& hash,
-                              bool patient) {
+Flights::Entry Flights::enter(Call& call, const TraceKey& key, const RequestHash& hash, bool patient) {
     Shard& shard = shard_of(key);
     const std::lock_guard lock(shard.mutex);
     const auto [place, inserted] = shard.flights.try_emplace(key);
     Flight& flight = place->second;
     if (inserted) {
-        flight.leader = call.get();
+        flight.leader = &call;
         flight.hash = hash;
         return Entry::leads;
     }
     if (flight.hash != hash) return Entry::alone;
     if (flight.running && !patient) return Entry::busy;
     if (flight.joiners.size() >= max_waiting_per_key || waiting() >= max_waiting_) return Entry::full;
-    flight.joiners.push_back({call, patient});
+    flight.joiners.push_back({call.shared_from_this(), patient});
     waiting_.fetch_add(1, std::memory_order_relaxed);
     return Entry::joined;
 }
@@ -37,7 +38,7 @@ std::vector<std::shared_ptr<Call>> Flights::running(const TraceKey& key, const C
         impatient.push_back(std::move(joiner.call));
         return true;
     });
-    waiting_.fetch_sub(impatient.size(), std::memory_order_relaxed);
+    if (!impatient.empty()) waiting_.fetch_sub(impatient.size(), std::memory_order_relaxed);
     return impatient;
 }
 
@@ -50,7 +51,7 @@ std::vector<std::shared_ptr<Call>> Flights::landed(const TraceKey& key, const Ca
     all.reserve(place->second.joiners.size());
     for (Joiner& joiner : place->second.joiners) all.push_back(std::move(joiner.call));
     shard.flights.erase(place);
-    waiting_.fetch_sub(all.size(), std::memory_order_relaxed);
+    if (!all.empty()) waiting_.fetch_sub(all.size(), std::memory_order_relaxed);
     return all;
 }
 

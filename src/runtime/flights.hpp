@@ -33,7 +33,7 @@ public:
         alone,   ///< another request under the same key: not joined, not leading
     };
     /// `patient`: it waits for the end of a running attempt; else only until it is known that one runs.
-    Entry enter(const std::shared_ptr<Call>& call, const TraceKey& key, const RequestHash& hash, bool patient);
+    Entry enter(Call& call, const TraceKey& key, const RequestHash& hash, bool patient);
 
     /// The leader's attempt runs from now on: returns those who joined but don't wait for it.
     std::vector<std::shared_ptr<Call>> running(const TraceKey& key, const Call* leader);

@@ -35,7 +35,7 @@ bool Call::join_or_lead() {
     const bool waits = operation_->rules.wait_for_answer || options_.patient;
     for (;;) {
         const std::uint32_t ticket = open_wait();
-        switch (services_->flights.enter(shared_from_this(), key(), hash_, waits)) {
+        switch (services_->flights.enter(*this, key(), hash_, waits)) {
             case Flights::Entry::leads: leads_ = true; [[fallthrough]];
             case Flights::Entry::alone: close_wait(ticket); return true;
             case Flights::Entry::busy:
