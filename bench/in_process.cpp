@@ -12,6 +12,7 @@
 #include <mutex>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 /// What Nebis itself costs, with no disk behind it: one thread, each request hashed.
@@ -104,15 +105,13 @@ void memory_fresh(Context& context) {
              return static_cast<double>(total) / seconds_since(start);
          }},
     });
-    // 400 000 a second were asked for on a machine that did 34.2 million of those operations. The clock and the caches
-    // of another one are not ours to mend, so what binds is the price of a request in such operations: 85.5.
-    constexpr double asked = 400'000, operations_then = 34.2e6;
-    context.figure({"fresh requests, on the machine of the bound", "req/s", [&] {
-                        auto scaled = ratios(figures[2], figures[1]);
-                        for (double& one : scaled) one *= operations_then;
-                        return scaled;
-                    }()});
-    context.at_most("memory-fresh-in-map-operations", 1 / ratio(figures[2], figures[1]), operations_then / asked);
+    // Evidence, not an excuse: on the machine for which the bound was set, such a map did 34.2 million operations a
+    // second.
+    constexpr double operations_then = 34.2e6;
+    auto scaled = ratios(figures[2], figures[1]);
+    for (double& one : scaled) one *= operations_then;
+    context.figure({"  scaled to a machine with 34.2 M of these", "req/s", std::move(scaled)});
+    context.at_least("memory-fresh-per-second", figures[2].median(), 400'000);
 }
 
 void duplicates(Context& context) {
