@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "table.hpp"
 
+#include "runtime/snapshot.hpp"
+
 #include <chrono>
 
 namespace nebis::memory {
@@ -30,8 +32,13 @@ const std::shared_ptr<const Table::Origin>& Table::Shard::origin_of(const BeginR
     return last_origin;
 }
 
-Record Table::record_of(const Row& row, StoreMillis now) {
+Result<Record> Table::record_of(const Row& row, StoreMillis now) {
     Record record;
+    if (!row.response.empty()) {
+        auto response = runtime::decode_response(row.response);
+        if (!response) return std::move(response).error();
+        record.response = *std::move(response);
+    }
     record.trace_id = row.trace_id;
     record.operation = row.origin->operation;
     record.status = row.head.status;
@@ -44,9 +51,10 @@ Record Table::record_of(const Row& row, StoreMillis now) {
     record.create_time = row.create_time;
     record.update_time = row.head.update_time;
     record.instance = row.origin->instance;
-    record.request_body = row.request_body;
-    record.response = row.response;
-    record.outcome_ref = row.outcome_ref;
+    if (row.extras) {
+        record.request_body = row.extras->request_body;
+        record.outcome_ref = row.extras->outcome_ref;
+    }
     record.now = now;
     return record;
 }
@@ -76,11 +84,20 @@ Result<BeginOutcome> Table::begin(const BeginRequest& request) {
         if (!runtime::acquires(verdict)) {
             if (verdict == BeginVerdict::lapse) runtime::lapse_row(row.head, now);
             out = runtime::refused_begin(row.head, verdict, now.millis);
-            if (out.kind != BeginOutcome::Kind::in_progress && out.kind != BeginOutcome::Kind::mismatch)
-                out.record = record_of(row, now.millis);
+            if (out.kind != BeginOutcome::Kind::in_progress && out.kind != BeginOutcome::Kind::mismatch) {
+                auto record = record_of(row, now.millis);
+                if (!record) return std::move(record).error();
+                out.record = *std::move(record);
+            }
             return out;
         }
-    } else {
+    }
+    // What may fail for want of memory comes before what changes the row.
+    std::unique_ptr<Extras> extras;
+    if (!request.request_snapshot.empty())
+        extras = std::make_unique<Extras>(Extras{std::string(request.request_snapshot), {}});
+    std::shared_ptr<const Origin> origin = shard.origin_of(request);
+    if (fresh) {
         auto row = std::make_unique<Row>();
         row->trace_id = request.trace_id;
         at = shard.rows.insert(Place{key.hash, std::move(row)}).first;
@@ -89,10 +106,9 @@ Result<BeginOutcome> Table::begin(const BeginRequest& request) {
     const bool counts_as_new = verdict == BeginVerdict::counts_as_new;
     row.head = runtime::begun_row(fresh ? nullptr : &row.head, verdict, request, shard.version_floor, now);
     if (counts_as_new) row.create_time = now.millis;
-    row.origin = shard.origin_of(request);
-    row.request_body = request.request_snapshot;
-    row.response.reset();
-    row.outcome_ref.clear();
+    row.origin = std::move(origin);
+    row.extras = std::move(extras);
+    row.response.clear();
 
     out.kind = BeginOutcome::Kind::acquired;
     out.version = row.head.version;
@@ -114,13 +130,19 @@ Result<FinishOutcome> Table::finish(const FinishRequest& request) {
         if (at == shard.rows.end()) return out;
         Row& row = *at->row;
         if (!runtime::may_finish(row.head, request)) {
-            out.current = record_of(row, now.millis);
+            auto current = record_of(row, now.millis);
+            if (!current) return std::move(current).error();
+            out.current = *std::move(current);
             return out;
         }
+        // What may fail for want of memory comes before what changes the row.
+        std::string response = request.response ? runtime::encode_response(*request.response) : std::string();
+        if (!request.outcome_ref.empty()) {
+            if (!row.extras) row.extras = std::make_unique<Extras>();
+            row.extras->outcome_ref = request.outcome_ref;
+        }
         runtime::finish_row(row.head, request, now);
-        row.response.reset();
-        if (request.response) row.response = *request.response;
-        if (!request.outcome_ref.empty()) row.outcome_ref = request.outcome_ref;
+        row.response = std::move(response);
         out.applied = true;
     }
     changed();
@@ -147,11 +169,15 @@ Result<FindOutcome> Table::find(const FindRequest& request) {
     const std::lock_guard lock(shard.mutex);
     FindOutcome out;
     out.now = now().millis;
-    if (const auto at = shard.rows.find(key); at != shard.rows.end()) out.record = record_of(*at->row, out.now);
+    if (const auto at = shard.rows.find(key); at != shard.rows.end()) {
+        auto record = record_of(*at->row, out.now);
+        if (!record) return std::move(record).error();
+        out.record = *std::move(record);
+    }
     return out;
 }
 
-std::vector<Record> Table::recover(const RecoverRequest& request) {
+Result<std::vector<Record>> Table::recover(const RecoverRequest& request) {
     std::vector<Record> moved;
     for (Shard& shard : shards_) {
         const std::lock_guard lock(shard.mutex);
@@ -162,7 +188,9 @@ std::vector<Record> Table::recover(const RecoverRequest& request) {
             if (!runtime::may_recover(row.head, request, now.millis)) continue;
             if (!request.own_instance.empty() && row.origin->instance != request.own_instance) continue;
             runtime::lapse_row(row.head, now);
-            moved.push_back(record_of(row, now.millis));
+            auto record = record_of(row, now.millis);
+            if (!record) return std::move(record).error();
+            moved.push_back(*std::move(record));
         }
     }
     if (!moved.empty()) changed();

@@ -25,7 +25,7 @@ public:
     Result<FinishOutcome> finish(const FinishRequest& request);
     Result<RenewOutcome> renew(const RenewRequest& request);
     Result<FindOutcome> find(const FindRequest& request);
-    std::vector<Record> recover(const RecoverRequest& request);
+    Result<std::vector<Record>> recover(const RecoverRequest& request);
     std::size_t clean(const CleanRequest& request);
     bool purge(std::string_view trace_id, std::uint64_t version);
     std::string key_rule(std::string_view operation, std::string_view digest, bool accept);
@@ -39,14 +39,18 @@ private:
         std::string operation;
         std::string instance;
     };
+    /// What few rows have.
+    struct Extras {
+        std::string request_body;
+        std::string outcome_ref;
+    };
     struct Row {
         std::string trace_id;
         runtime::RowHead head;
         StoreMillis create_time = 0;
         std::shared_ptr<const Origin> origin;
-        std::string request_body;
-        std::optional<Response> response;
-        std::string outcome_ref;
+        std::string response;  ///< encoded: one block of memory, not one for each part; empty: none
+        std::unique_ptr<Extras> extras;
     };
     /// Hashed once: growing the table then touches no row.
     struct Key {
@@ -87,7 +91,7 @@ private:
     static constexpr std::size_t shard_count = 256;
 
     Shard& shard_of(const Key& key) noexcept;
-    static Record record_of(const Row& row, StoreMillis now);
+    static Result<Record> record_of(const Row& row, StoreMillis now);
     static Rows::iterator erase(Shard& shard, Rows::iterator at);
     void changed();
 
