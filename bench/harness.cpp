@@ -56,7 +56,8 @@ std::vector<Figure> Context::interleave(std::span<const Contestant> contestants,
     for (std::size_t round = 0; round <= rounds; ++round) {
         std::string line = round == 0 ? "warm-up:" : "round " + std::to_string(round) + ":";
         for (std::size_t i = 0; i < contestants.size(); ++i) {
-            const std::size_t turn = round % 2 ? contestants.size() - 1 - i : i;
+            // Each comes after each other one equally often: what one leaves to the disk costs the next.
+            const std::size_t turn = (round + i) % contestants.size();
             const double value = contestants[turn].measure();
             if (round > 0) figures[turn].rounds.push_back(value);
             char text[64];
