@@ -4,6 +4,7 @@ PRESET ?= dev
 JOBS   ?= $(shell nproc)
 SHOW   ?= build/$(PRESET)/bin/nebis-order-show $(if $(ONCE),--once)
 ARGS   ?=
+SERVERS ?= redis redis-acl redis-tls postgres postgres-tls
 
 # g++ 12's ThreadSanitizer can't run where the kernel scatters addresses over 32 bits; where it may, turn that off.
 FIXED  := $(shell setarch -R true 2>/dev/null && echo setarch -R)
@@ -11,7 +12,7 @@ FIXED  := $(shell setarch -R true 2>/dev/null && echo setarch -R)
 BUILD   = cmake --preset $(1) >/dev/null && cmake --build --preset $(1) -j$(JOBS)
 
 .DEFAULT_GOAL := help
-.PHONY: help deps build run test sanitize explore torture bench coverage lint fmt install clean
+.PHONY: help deps build run servers test sanitize explore torture bench coverage lint fmt install clean
 
 help:      ## this text
 	@sed -n 's/^\([a-z]*\): *[^#]*## /  make \1|/p' $(MAKEFILE_LIST) | column -t -s'|'
@@ -26,6 +27,9 @@ build: deps  ## build everything into build/$(PRESET)/
 run: deps  ## the order service, shown on real HTTP; ONCE=1 ends after the show
 	$(call BUILD,$(PRESET)) --target nebis-order-show
 	$(SHOW)
+
+servers: deps  ## real servers on free loopback ports, addresses printed; until Ctrl-C (SERVERS=…)
+	@tools/servers up $(SERVERS)
 
 test: build  ## all tests but the long ones
 	ctest --preset $(PRESET) -j2
