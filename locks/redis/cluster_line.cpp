@@ -28,6 +28,7 @@ struct Trip {
     std::optional<Address> to{};  ///< where the Cluster sent it; empty: where the map says
     bool asking = false;
     bool with_text = false;
+    std::optional<Address> down{};  ///< who couldn't be reached: there is no second try at the same one
 };
 
 class ClusterLine final : public Line {
@@ -79,6 +80,7 @@ private:
                 servers_->doubt_slots();
                 continue;
             }
+            if (trip.down == *owner) continue;  // `out` says why
             Group& group = groups[*owner];
             if (trip.asking) group.commands.add({"ASKING"});
             append(group.commands, calls[trip.row], trip.with_text);
@@ -96,7 +98,7 @@ private:
         }
         std::vector<Trip> on;
         for (auto& [node, group] : groups) {
-            read(group, out, deadline, again, on);
+            read(node, group, out, deadline, again, on);
             if (!group.lost) continue;
             connections_.erase(node);
             servers_->doubt_slots();
@@ -104,7 +106,8 @@ private:
         return on;
     }
 
-    void read(Group& group, std::span<Result<Reply>> out, Deadline deadline, bool again, std::vector<Trip>& on) {
+    void read(const Address& node, Group& group, std::span<Result<Reply>> out, Deadline deadline, bool again,
+              std::vector<Trip>& on) {
         for (Trip& trip : group.trips) {
             std::optional<Reply> reply;
             for (int i = trip.asking ? 2 : 1; i > 0 && !group.lost; --i) {  // ASKING has a reply of its own
@@ -116,6 +119,12 @@ private:
             }
             if (group.lost) {
                 out[trip.row] = *group.lost;
+                // Surely not applied; and perhaps the map is old, and somebody else has the slot by now.
+                if (!again || group.lost->kind() != ErrorKind::unavailable) continue;
+                trip.down = node;
+                trip.to.reset();
+                trip.asking = trip.with_text = false;
+                on.push_back(std::move(trip));
                 continue;
             }
             if (!reply->is_error()) {

@@ -4,6 +4,7 @@
 #include "errors.hpp"
 
 #include <algorithm>
+#include <charconv>
 #include <map>
 #include <utility>
 
@@ -130,29 +131,46 @@ void Servers::doubt_master() {
 
 // ---- Sentinel
 
-Result<Address> Servers::named_by(const Address& sentinel, Deadline deadline) {
+Result<Servers::Named> Servers::named_by(const Address& sentinel, Deadline deadline) {
     auto connection = open(sentinel, sentinel_opening_, deadline);
     if (!connection) return std::move(connection).error();
     Commands ask;
     ask.add({"SENTINEL", "get-master-addr-by-name", master_name_});
-    auto reply = (*connection)->ask(ask, std::min(deadline, Clock::now() + connect_timeout_));
-    if (!reply) return std::move(reply).error();
-    if (reply->is_error()) return error_of(*reply, "asking a Sentinel");
-    if (reply->kind == Reply::Kind::nil)
+    ask.add({"SENTINEL", "MASTER", master_name_});
+    const Deadline until = std::min(deadline, Clock::now() + connect_timeout_);
+    if (auto sent = (*connection)->send(ask, until); !sent) return std::move(sent).error();
+    auto address = (*connection)->receive(until);
+    if (!address) return std::move(address).error();
+    auto about = (*connection)->receive(until);
+    if (!about) return std::move(about).error();
+    if (address->is_error()) return error_of(*address, "asking a Sentinel");
+    if (address->kind == Reply::Kind::nil)
         return Error(ErrorKind::misconfigured, "a Sentinel doesn't know this master", sentinel.text(),
                      "check `lock.master-name`")
             .with_code("redis-master-name");
-    if (reply->elements.size() != 2)
+    if (address->elements.size() != 2)
         return Error(ErrorKind::corrupt, "what a Sentinel sent can't be read", sentinel.text(),
                      "check that `lock.address` names Sentinels")
             .with_code("redis-protocol");
-    return make_address(reply->elements[0].text, reply->elements[1].text);
+    auto master = make_address(address->elements[0].text, address->elements[1].text);
+    if (!master) return std::move(master).error();
+    Named named{*std::move(master)};
+    for (std::size_t i = 0; i + 1 < about->elements.size(); i += 2) {
+        if (about->elements[i].text != "config-epoch") continue;
+        const std::string& digits = about->elements[i + 1].text;
+        std::from_chars(digits.data(), digits.data() + digits.size(), named.epoch);
+    }
+    return named;
 }
 
-/// All are asked, and the one that most of them name is tried first: one Sentinel that was cut off from the others
-/// still names the master of before, which may still believe to be one.
+/// All are asked, and the one of the newest configuration is tried first, then the one that most of them name: a
+/// Sentinel that was cut off still names the master of before, which may still believe to be one.
 Result<std::unique_ptr<Connection>> Servers::ask_sentinels(Deadline deadline) {
-    std::map<Address, std::size_t> votes;
+    struct Votes {
+        std::uint64_t epoch = 0;
+        std::size_t count = 0;
+    };
+    std::map<Address, Votes> votes;
     std::optional<Error> last;
     for (std::size_t i = 0; i < addresses_.size(); ++i) {
         const auto now = Clock::now();
@@ -160,23 +178,30 @@ Result<std::unique_ptr<Connection>> Servers::ask_sentinels(Deadline deadline) {
         // Those that don't answer leave time for the rest, and for the master.
         const auto share = (deadline - now) / static_cast<int>(addresses_.size() - i + 1);
         auto named = named_by(addresses_[i], now + share);
-        if (named)
-            ++votes[*std::move(named)];
-        else
+        if (!named) {
             last = std::move(named).error();
+            continue;
+        }
+        Votes& of = votes[named->master];
+        of.epoch = std::max(of.epoch, named->epoch);
+        ++of.count;
     }
-    std::vector<std::pair<Address, std::size_t>> named(votes.begin(), votes.end());
-    std::ranges::stable_sort(named, [](const auto& a, const auto& b) { return a.second > b.second; });
-    for (const auto& [address, count] : named) {
-        auto made = connect_if_master(address, deadline);
+    std::vector<std::pair<Address, Votes>> named(votes.begin(), votes.end());
+    std::ranges::stable_sort(named, [](const auto& a, const auto& b) {
+        return std::pair(a.second.epoch, a.second.count) > std::pair(b.second.epoch, b.second.count);
+    });
+    for (const auto& one : named) {
+        auto made = connect_if_master(one.first, deadline);
         if (made) {
             const std::lock_guard lock(mutex_);
-            master_ = address;
+            master_ = one.first;
             return made;
         }
         last = std::move(made).error();
     }
-    return last ? *std::move(last) : took_too_long("asking the Sentinels");
+    if (!last) return took_too_long("asking the Sentinels");
+    if (last->kind() != ErrorKind::maybe_applied) return *std::move(last);
+    return Error(ErrorKind::unavailable, last->message(), last->detail(), last->hint()).with_code(last->code());
 }
 
 Result<std::unique_ptr<Connection>> Servers::connect_if_master(const Address& address, Deadline deadline) {

@@ -39,7 +39,11 @@ private:
     Result<std::unique_ptr<Connection>> open(const Address& address, const Opening& how, Deadline deadline);
     Result<std::unique_ptr<Connection>> first_that_answers(const std::vector<Address>& addresses, Deadline deadline);
     Result<std::unique_ptr<Connection>> ask_sentinels(Deadline deadline);
-    Result<Address> named_by(const Address& sentinel, Deadline deadline);
+    struct Named {
+        Address master;
+        std::uint64_t epoch = 0;  ///< of the configuration it was named by
+    };
+    Result<Named> named_by(const Address& sentinel, Deadline deadline);
     Result<std::unique_ptr<Connection>> connect_if_master(const Address& address, Deadline deadline);
 
     Topology topology_ = Topology::single;

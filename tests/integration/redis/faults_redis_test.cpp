@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "door.hpp"
 #include "nebis/redis.hpp"
 #include "support/redis_server.hpp"
 
@@ -15,19 +16,16 @@
 namespace {
 
 using namespace nebis;
+using nebis::test::Door;
 using nebis::test::eventually;
+using nebis::test::granted;
 using nebis::test::RedisServer;
+using nebis::test::result_of;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 using Kind = EnterOutcome::Kind;
 
 Deadline in(milliseconds span) { return std::chrono::steady_clock::now() + span; }
-
-Owner owner(unsigned char number) {
-    Owner made;
-    made.bytes.fill(number);
-    return made;
-}
 
 redis::Options at(const RedisServer& server) {
     redis::Options options;
@@ -35,53 +33,6 @@ redis::Options at(const RedisServer& server) {
     options.connect_timeout = seconds(10);
     return options;
 }
-
-/// A gate, with the sessions that core would open for it.
-class Door {
-public:
-    explicit Door(redis::Options options) : gate_(redis::gate(std::move(options)).value()) {}
-
-    Result<EnterOutcome> enter(std::string_view key, unsigned char who, milliseconds span = seconds(20)) {
-        return call<EnterOutcome>(span, [&](GateSession& session, auto out, Deadline until) {
-            const EnterRequest request{key, owner(who), RequestHash(), 60'000};
-            session.enter({&request, 1}, out, until);
-        });
-    }
-    Result<bool> leave(std::string_view key, unsigned char who, const CachedResult* result = nullptr) {
-        return call<bool>(seconds(20), [&](GateSession& session, auto out, Deadline until) {
-            const LeaveRequest request{key, owner(who), result, 60'000};
-            session.leave({&request, 1}, out, until);
-        });
-    }
-    Gate& gate() { return *gate_; }
-
-private:
-    template <class T, class Step>
-    Result<T> call(milliseconds span, Step step) {
-        const Deadline until = in(span);
-        if (!session_) {
-            auto opened = gate_->open(until);
-            if (!opened) return std::move(opened).error();
-            session_ = *std::move(opened);
-        }
-        Result<T> out = Error(ErrorKind::internal, "not set");
-        step(*session_, std::span<Result<T>>(&out, 1), until);
-        return out;
-    }
-
-    std::shared_ptr<Gate> gate_;
-    std::unique_ptr<GateSession> session_;
-};
-
-CachedResult result_of(std::string_view key, std::string body = "answer") {
-    CachedResult made;
-    made.status = RecordStatus::success;
-    made.trace_id = key;
-    made.response.body = std::move(body);
-    return made;
-}
-
-bool granted(const Result<EnterOutcome>& out) { return out && out->kind == Kind::granted; }
 
 TEST(RedisFaults, fault_19_killed_it_is_unavailable_at_once_and_back_when_it_is_back) {
     RedisServer server;
