@@ -4,6 +4,7 @@
 #include "nebis/engine.hpp"
 #include "nebis/local.hpp"
 #include "nebis/memory.hpp"
+#include "nebis/redis.hpp"
 #include "nebis/sqlite.hpp"
 
 #include <utility>
@@ -15,6 +16,7 @@ Drivers standard_drivers() {
     memory::add_to(drivers);
     sqlite::add_to(drivers);
     local::add_to(drivers);
+    redis::add_to(drivers);
     return drivers;
 }
 

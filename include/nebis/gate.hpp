@@ -36,6 +36,7 @@ struct EnterOutcome {
     Kind kind = Kind::granted;
     std::int64_t remaining_millis = 0;   ///< held
     std::optional<CachedResult> result;  ///< finished; scope and hash fit
+    bool unreadable_result = false;  ///< granted, held: a damaged or foreign result stood there; as if there were none
 };
 
 /// Drop the lock if it is ours; and, only if it is ours, keep the result.
@@ -65,6 +66,15 @@ public:
                                Deadline deadline) = 0;
 };
 
+/// Hears of others that leave (S54). **Threads**: one at a time.
+class GateWatch {
+public:
+    virtual ~GateWatch() = default;
+    /// True: somebody has left since the last call. False: nobody until the deadline. Messages may get lost, so whoever
+    /// waits looks for itself from time to time. **Errors**: as a session's; then this watch is spent.
+    virtual Result<bool> wait(Deadline deadline) = 0;
+};
+
 struct GateTraits {
     std::size_t max_sessions = 1;
     std::size_t batch_max = 64;
@@ -77,6 +87,8 @@ public:
     virtual std::string_view name() const noexcept = 0;
     virtual GateTraits traits() const noexcept = 0;
     virtual Result<std::unique_ptr<GateSession>> open(Deadline deadline) = 0;
+    /// Null: this gate tells nobody. The default.
+    virtual Result<std::unique_ptr<GateWatch>> watch(Deadline deadline);
 };
 
 /// The article's extension point: a lock with a time limit. Implement this for a new lock service and `compose` it.

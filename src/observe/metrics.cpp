@@ -38,7 +38,7 @@ constexpr Words<ConflictState> state_words{"processing", "success", "fail", "rej
 constexpr Words<RecoveredTo> recovered_words{"unknown", "retry"};
 constexpr Words<Resolved> resolved_words{"applied", "not_applied", "unresolved"};
 constexpr Words<Renewal> renewal_words{"renewed", "locked", "lost", "failed"};
-constexpr Words<CacheResult> cache_words{"hit", "miss", "stale_version", "other_request"};
+constexpr Words<CacheResult> cache_words{"hit", "miss", "stale_version", "other_request", "unreadable"};
 constexpr Words<Would> would_words{
     "run", "replay", "refuse_in_progress", "refuse_mismatch", "refuse_unknown", "refuse_duplicate", "refuse_key"};
 constexpr Words<StoreOp> op_words{"begin", "finish", "renew", "find", "recover", "clean", "enter", "leave", "other"};

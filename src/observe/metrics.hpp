@@ -37,7 +37,7 @@ enum class RecoveredTo : std::uint8_t { unknown, retry, count_ };
 /// Label `resolved`: how a write whose reply was lost turned out.
 enum class Resolved : std::uint8_t { applied, not_applied, unresolved, count_ };
 enum class Renewal : std::uint8_t { renewed, locked, lost, failed, count_ };
-enum class CacheResult : std::uint8_t { hit, miss, stale_version, other_request, count_ };
+enum class CacheResult : std::uint8_t { hit, miss, stale_version, other_request, unreadable, count_ };
 /// Label `would` of observe mode: what enforcement would have done.
 enum class Would : std::uint8_t {
     run,

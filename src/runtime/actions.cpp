@@ -126,7 +126,7 @@ protocol::Event Call::entered(Result<EnterOutcome> outcome) {
     event.enter = outcome->kind;
     event.remaining = outcome->remaining_millis;
     if (outcome->kind != EnterOutcome::Kind::finished) {
-        counters[observe::CacheResult::miss].add();
+        counters[outcome->unreadable_result ? observe::CacheResult::unreadable : observe::CacheResult::miss].add();
         return event;
     }
     // A mix-up of connections, or another request under the same key, must never replay: then the gate has said

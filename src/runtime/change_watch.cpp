@@ -17,6 +17,10 @@ using std::chrono::steady_clock;
 constexpr auto longest_look = milliseconds(250);
 /// A busy store changes all the time; the waiters' records are looked at no more often than this.
 constexpr auto shortest_step = milliseconds(2);
+/// A gate that can't tell just now is asked again after this; meanwhile the store is.
+constexpr auto gate_pause = milliseconds(1'000);
+/// Its messages are drawn no longer than this when nobody waits for them.
+constexpr auto longest_idle = milliseconds(1'000);
 constexpr auto find_wait = milliseconds(1'000);
 
 /// The finds of one look. Shared with the workers, which may answer late.
@@ -74,16 +78,39 @@ void ChangeWatch::loop() {
     std::unique_lock lock(mutex_);
     while (!stopping_) {
         if (waiters_.empty()) {
-            changed_.wait(lock);
+            if (!word_)
+                changed_.wait(lock);
+            else if (changed_.wait_for(lock, longest_idle) == std::cv_status::timeout && waiters_.empty())
+                word_.reset();
             continue;
         }
         lock.unlock();
         const auto started = steady_clock::now();
-        const bool changed = store_->store()->wait_for_change(started + longest_look);
+        const bool changed = wait_for_word(started + longest_look);
         if (changed) look();
         lock.lock();
         if (changed && !stopping_) changed_.wait_until(lock, started + shortest_step, [this] { return stopping_; });
     }
+}
+
+/// True: the waiters' records are worth a look.
+bool ChangeWatch::wait_for_word(Deadline until) {
+    if (gate_ && !word_ && steady_clock::now() >= next_try_) {
+        auto opened = gate_->watch(until);
+        if (opened && *opened) {
+            word_ = *std::move(opened);
+            return true;  // who left before we listened was not heard
+        }
+        if (opened) gate_ = nullptr;
+        next_try_ = steady_clock::now() + gate_pause;
+    }
+    if (word_) {
+        // A word may get lost, and an attempt without a lock says none: when none came it is time to look as well.
+        if (word_->wait(until).has_value()) return true;
+        word_.reset();
+        next_try_ = steady_clock::now() + gate_pause;
+    }
+    return store_->store()->wait_for_change(until);
 }
 
 void ChangeWatch::look() {

@@ -169,7 +169,7 @@ Result<Core::Place> Core::place(const std::string& data_source, const std::strin
     Place place;
     place.store = StoreLine::make(std::move(store), std::move(options), services()->timers,
                                   LineWatch(services()->watch, data_source));
-    place.changes = std::make_shared<ChangeWatch>(place.store);
+    place.changes = std::make_shared<ChangeWatch>(place.store, works_->gate ? works_->gate->gate() : nullptr);
     works_->places.emplace(name, place);
     works_->caretaker->add(place.store);
     return place;

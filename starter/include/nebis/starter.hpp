@@ -5,7 +5,7 @@
 
 namespace nebis {
 
-/// The stores and locks that need nothing installed or started: stores "memory" and "sqlite", lock "local". Add your
+/// The drivers that come along: stores "memory" and "sqlite", locks "local" and "redis". Add your
 /// own key generators, resolvers and further drivers to it, and give it to `Engine::open(file, drivers)`.
 Drivers standard_drivers();
 

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "nebis/error.hpp"
+#include "reply.hpp"
+
+#include <string_view>
+
+namespace nebis::redis {
+
+/// An error reply, sorted by what to do about it. Our scripts meet every refusal before their first write, so whatever
+/// Redis is known to refuse with is surely not applied; what it isn't known for is `maybe_applied`.
+Error error_of(const Reply& reply, std::string_view doing);
+
+/// True when the server isn't the one to write to just now: look for another before the next try.
+bool wants_another_server(const Reply& reply) noexcept;
+
+}  // namespace nebis::redis

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "line.hpp"
+#include "nebis/gate.hpp"
+
+#include <memory>
+#include <string>
+
+namespace nebis::redis {
+
+/// How a session uses Redis.
+struct Usage {
+    std::string prefix;
+    bool results = true;
+    bool wake = true;
+};
+
+std::unique_ptr<GateSession> make_session(std::unique_ptr<Line> line, Usage usage);
+
+}  // namespace nebis::redis

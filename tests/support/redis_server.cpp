@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "redis_server.hpp"
+
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <stdexcept>
+#include <thread>
+#include <utility>
+
+namespace nebis::test {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+namespace {
+
+constexpr seconds patience{30};
+/// A Cluster's bus listens 10 000 above, so both must fit.
+constexpr std::uint16_t lowest_port = 20'000, highest_port = 30'000;
+
+bool is_free(std::uint16_t port) {
+    const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    sockaddr_in at{};
+    at.sin_family = AF_INET;
+    at.sin_port = htons(port);
+    at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    const bool free = ::bind(fd, reinterpret_cast<const sockaddr*>(&at), sizeof at) == 0;
+    ::close(fd);
+    return free;
+}
+
+}  // namespace
+
+bool eventually(const std::function<bool()>& holds, seconds longest) {
+    const auto until = std::chrono::steady_clock::now() + longest;
+    while (!holds()) {
+        if (std::chrono::steady_clock::now() >= until) return false;
+        std::this_thread::sleep_for(milliseconds(10));
+    }
+    return true;
+}
+
+std::uint16_t free_port() {
+    // Test programs run beside each other; each begins somewhere else.
+    static unsigned next = static_cast<unsigned>(::getpid()) * 37U;
+    for (int i = 0; i < 10'000; ++i) {
+        const auto port = static_cast<std::uint16_t>(lowest_port + next++ % (highest_port - lowest_port));
+        if (is_free(port) && is_free(static_cast<std::uint16_t>(port + 10'000))) return port;
+    }
+    throw std::runtime_error("no port is free");
+}
+
+RedisServer::RedisServer(std::vector<std::string> options, bool sentinel)
+    : options_(std::move(options)), sentinel_(sentinel), port_(free_port()) {
+    std::string pattern = (std::filesystem::temp_directory_path() / "nebis-redis-XXXXXX").string();
+    if (!::mkdtemp(pattern.data())) throw std::runtime_error("no folder for Redis");
+    folder_ = pattern;
+    start();
+}
+
+RedisServer::~RedisServer() {
+    kill();
+    std::error_code ignored;
+    std::filesystem::remove_all(folder_, ignored);
+}
+
+void RedisServer::start() {
+    const std::string port = std::to_string(port_), conf = folder_ + "/redis.conf";
+    std::vector<std::string> words{"redis-server"};
+    if (sentinel_) {
+        std::ofstream(conf).close();  // Sentinel insists on a file that it may write
+        words.push_back(conf);
+    }
+    words.insert(words.end(), {"--port", port, "--bind", "127.0.0.1", "--dir", folder_});
+    if (!sentinel_) words.insert(words.end(), {"--save", "", "--appendonly", "no", "--repl-diskless-sync-delay", "0"});
+    words.insert(words.end(), options_.begin(), options_.end());
+    if (sentinel_) words.emplace_back("--sentinel");
+    std::vector<char*> argv;
+    for (auto& word : words) argv.push_back(word.data());
+    argv.push_back(nullptr);
+    const std::string log = folder_ + "/log";
+    const pid_t parent = ::getpid();
+    pid_ = ::fork();
+    if (pid_ == 0) {
+        ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+        if (::getppid() != parent) ::_exit(1);
+        const int out = ::open(log.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0600);
+        ::dup2(out, 1);
+        ::dup2(out, 2);
+        ::execvp("redis-server", argv.data());
+        ::_exit(127);
+    }
+    if (pid_ < 0) throw std::runtime_error("no process for Redis");
+    wait_until_ready();
+}
+
+void RedisServer::wait_until_ready() {
+    const bool up = eventually(
+        [this] {
+            int status = 0;
+            if (::waitpid(pid_, &status, WNOHANG) == pid_) {
+                pid_ = -1;
+                return true;
+            }
+            auto connection =
+                redis::Socket::connect(*redis::parse_address(address()), std::chrono::steady_clock::now() + seconds(1));
+            return static_cast<bool>(connection);
+        },
+        patience);
+    if (up && pid_ > 0) return;
+    std::ifstream log(folder_ + "/log");
+    throw std::runtime_error("Redis did not come up: " + std::string(std::istreambuf_iterator<char>(log), {}));
+}
+
+void RedisServer::kill() {
+    if (pid_ <= 0) return;
+    ::kill(pid_, SIGKILL);
+    ::waitpid(pid_, nullptr, 0);
+    pid_ = -1;
+}
+void RedisServer::pause() { ::kill(pid_, SIGSTOP); }
+void RedisServer::resume() { ::kill(pid_, SIGCONT); }
+
+redis::Reply RedisServer::ask(std::initializer_list<std::string_view> words, bool may_fail) const {
+    return ask(std::vector<std::string>(words.begin(), words.end()), may_fail);
+}
+
+redis::Reply RedisServer::ask(const std::vector<std::string>& words, bool may_fail) const {
+    const auto deadline = std::chrono::steady_clock::now() + patience;
+    redis::Opening how;
+    how.credentials = who_;
+    how.tls = tls_;
+    auto connection = redis::Connection::open(*redis::parse_address(address()), how, deadline);
+    redis::Commands command;
+    command.begin(words.size());
+    for (const auto& word : words) command.word(word);
+    auto reply = connection.value()->ask(command, deadline);
+    if (reply.value().is_error() && !may_fail) throw std::runtime_error(reply->text);
+    return *std::move(reply);
+}
+
+}  // namespace nebis::test
