@@ -12,6 +12,7 @@
 #include <map>
 #include <mutex>
 #include <sstream>
+#include <utility>
 
 namespace nebis::test {
 
@@ -41,15 +42,7 @@ Server::Server(const std::string& kind, bool quick) : kind_(kind) {
     channel_ = channel[0];
     try {
         if (program_ < 0) throw ServerError("no process for tools/servers");
-        std::istringstream facts(line());
-        std::string name;
-        std::string address;
-        facts >> name >> address >> pid_ >> ca_;
-        const auto colon = address.rfind(':');
-        if (name != kind || colon == std::string::npos) throw ServerError("tools/servers said: " + facts.str());
-        host_ = address.substr(0, colon);
-        port_ = static_cast<std::uint16_t>(std::stoul(address.substr(colon + 1)));
-        if (line() != "ready") throw ServerError("tools/servers up " + kind + " printed no `ready`");
+        read_members();
     } catch (...) {
         ::close(channel[0]);
         if (program_ > 0) ::waitpid(program_, nullptr, 0);
@@ -71,16 +64,50 @@ Server& Server::shared(const std::string& kind) {
     return *server;
 }
 
-void Server::command(const std::string& verb) {
-    const std::string text = verb + " " + kind_ + "\n";
+void Server::read_members() {
+    for (std::string text = line(); text != "ready"; text = line()) {
+        std::istringstream facts(text);
+        Member member;
+        std::string address;
+        facts >> member.name >> address >> member.pid >> member.ca;
+        const auto colon = address.rfind(':');
+        if (colon == std::string::npos) throw ServerError("tools/servers said: " + text);
+        member.port = static_cast<std::uint16_t>(std::stoul(address.substr(colon + 1)));
+        members_.push_back(std::move(member));
+    }
+    if (members_.empty()) throw ServerError("tools/servers up " + kind_ + " listed no server");
+}
+
+const Server::Member& Server::one(const std::string& member) const {
+    for (const Member& known : members_)
+        if (member.empty() || known.name == member) return known;
+    throw ServerError(kind_ + " has no member " + member);
+}
+
+std::string Server::address(const std::string& member) const {
+    return std::string(host()) + ":" + std::to_string(port(member));
+}
+
+std::vector<std::string> Server::members() const {
+    std::vector<std::string> names;
+    for (const Member& member : members_) names.push_back(member.name);
+    return names;
+}
+
+void Server::command(const std::string& verb, const std::string& member) {
+    const std::string name = one(member).name;
+    const std::string text = verb + " " + name + "\n";
     if (::send(channel_, text.data(), text.size(), MSG_NOSIGNAL) != static_cast<ssize_t>(text.size()))
         throw ServerError("tools/servers, which runs " + kind_ + ", is gone");
-    std::istringstream answer(line());
+    const std::string said = line();
+    std::istringstream answer(said);
     std::string word;
-    std::string name;
-    answer >> word >> name;
-    if (word != "ok" || name != kind_) throw ServerError(verb + " " + kind_ + ": " + answer.str());
-    answer >> pid_;
+    std::string whom;
+    pid_t pid = -1;
+    answer >> word >> whom >> pid;
+    if (word != "ok" || whom != name) throw ServerError(text.substr(0, text.size() - 1) + ": " + said);
+    for (Member& known : members_)
+        if (known.name == name) known.pid = pid;
 }
 
 std::string Server::line() {
@@ -91,14 +118,14 @@ std::string Server::line() {
             received_.erase(0, end + 1);
             return found;
         }
-        const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(until - std::chrono::steady_clock::now());
+        const auto left =
+            std::chrono::duration_cast<std::chrono::milliseconds>(until - std::chrono::steady_clock::now());
         pollfd readable{channel_, POLLIN, 0};
         if (left.count() <= 0 || ::poll(&readable, 1, static_cast<int>(left.count())) == 0)
             throw ServerError("tools/servers, asked for " + kind_ + ", did not answer in time");
         std::array<char, 512> part{};
         const ssize_t got = ::read(channel_, part.data(), part.size());
-        if (got <= 0)
-            throw ServerError("tools/servers could not run " + kind_ + "; its reason is above, on stderr");
+        if (got <= 0) throw ServerError("tools/servers could not run " + kind_ + "; its reason is above, on stderr");
         received_.append(part.data(), static_cast<std::size_t>(got));
     }
 }
