@@ -65,7 +65,13 @@ RedisServer::RedisServer(std::vector<std::string> options, bool sentinel)
     std::string pattern = (std::filesystem::temp_directory_path() / "nebis-redis-XXXXXX").string();
     if (!::mkdtemp(pattern.data())) throw std::runtime_error("no folder for Redis");
     folder_ = pattern;
-    start();
+    // Between finding a port free and taking it, another program may take it.
+    for (int tries = 1;; ++tries) try {
+            return start();
+        } catch (const std::runtime_error&) {
+            if (tries == 3) throw;
+            port_ = free_port();
+        }
 }
 
 RedisServer::~RedisServer() {
