@@ -66,12 +66,15 @@ RedisServer::RedisServer(std::vector<std::string> options, bool sentinel)
     if (!::mkdtemp(pattern.data())) throw std::runtime_error("no folder for Redis");
     folder_ = pattern;
     // Between finding a port free and taking it, another program may take it.
-    for (int tries = 1;; ++tries) try {
-            return start();
+    constexpr int most_tries = 3;
+    for (int tries = 1; pid_ < 0; ++tries) {
+        try {
+            start();
         } catch (const std::runtime_error&) {
-            if (tries == 3) throw;
+            if (tries == most_tries) throw;
             port_ = free_port();
         }
+    }
 }
 
 RedisServer::~RedisServer() {
@@ -124,6 +127,7 @@ void RedisServer::wait_until_ready() {
         },
         patience);
     if (up && pid_ > 0) return;
+    kill();
     std::ifstream log(folder_ + "/log");
     throw std::runtime_error("Redis did not come up: " + std::string(std::istreambuf_iterator<char>(log), {}));
 }
