@@ -28,6 +28,7 @@ public:
     }
     void failed(const Address& address, Clock::time_point now) {
         const std::lock_guard lock(mutex_);
+        if (pauses_.size() > most_addresses) pauses_.clear();  // a Cluster that sends us all over the world
         Pause& pause = pauses_[address];
         pause.length = std::clamp(pause.length * 2, shortest, longest);
         std::uniform_int_distribution<std::int64_t> jitter(pause.length.count() / 2, pause.length.count());
@@ -38,6 +39,7 @@ public:
     static constexpr std::chrono::milliseconds longest{500};
 
 private:
+    static constexpr std::size_t most_addresses = 1024;
     struct Pause {
         std::chrono::milliseconds length{0};
         Clock::time_point until;

@@ -70,6 +70,7 @@ private:
             for (const Trip& trip : trips) out[trip.row] = slots.error();
             return {};
         }
+        forget_others((*slots)->nodes());
         std::map<Address, Group> groups;
         for (Trip& trip : trips) {
             const Address* const owner = trip.to ? &*trip.to : (*slots)->owner(trip.slot);
@@ -159,6 +160,14 @@ private:
         }
         if (wants_another_server(reply)) servers_->doubt_slots();
         return false;
+    }
+
+    /// Nodes come and go; those that went need no connection.
+    void forget_others(const std::vector<Address>& nodes) {
+        constexpr std::size_t slack = 8;
+        if (connections_.size() <= nodes.size() + slack) return;
+        std::erase_if(connections_,
+                      [&](const auto& one) { return std::ranges::find(nodes, one.first) == nodes.end(); });
     }
 
     Result<Connection*> connection_to(const Address& node, Deadline deadline) {

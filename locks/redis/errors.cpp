@@ -62,9 +62,9 @@ constexpr std::array known{
     Known{"ERR SELECT is not allowed", ErrorKind::misconfigured, "a Redis Cluster has database 0 only",
           "leave `lock.database` out"},
     Known{"ERR unknown command", ErrorKind::misconfigured, "Redis doesn't know a command that is needed",
-          "a server before 6.2, or one with renamed commands, can't be used"},
+          "an old server, or one with renamed commands, can't be used"},
     Known{"ERR Unknown command", ErrorKind::misconfigured, "Redis doesn't know a command that is needed",
-          "a server before 6.2, or one with renamed commands, can't be used"},
+          "an old server, or one with renamed commands, can't be used"},
     Known{"WRONGTYPE", ErrorKind::misconfigured, "somebody else's key stands where a lock belongs",
           "set `key-prefix` to keep applications apart"},
 };

@@ -5,13 +5,18 @@
 #include "session.hpp"
 
 #include <algorithm>
+#include <exception>
 #include <mutex>
-#include <new>
 #include <utility>
 #include <vector>
 
 namespace nebis::redis {
 namespace {
+
+/// No memory, or no thread for a look-up.
+Error no_resources(ErrorKind kind, const std::exception& thrown) {
+    return {kind, "no resources to talk to Redis", thrown.what()};
+}
 
 /// A subscriber to the leaves of everybody (S54).
 class Watch final : public GateWatch {
@@ -53,8 +58,8 @@ public:
             auto line = make_line(servers_);
             if (auto ready = line->prepare(deadline); !ready) return std::move(ready).error();
             return make_session(std::move(line), usage_);
-        } catch (const std::bad_alloc&) {
-            return Error(ErrorKind::unavailable, "out of memory");
+        } catch (const std::exception& thrown) {
+            return no_resources(ErrorKind::unavailable, thrown);
         }
     }
 
@@ -69,8 +74,8 @@ public:
             if (!reply) return std::move(reply).error();
             if (reply->is_error()) return error_of(*reply, "subscribing");
             return std::unique_ptr<GateWatch>(std::make_unique<Watch>(*std::move(connection)));
-        } catch (const std::bad_alloc&) {
-            return Error(ErrorKind::unavailable, "out of memory");
+        } catch (const std::exception& thrown) {
+            return no_resources(ErrorKind::unavailable, thrown);
         }
     }
 
@@ -106,8 +111,8 @@ public:
             line->run({&call, 1}, {&out, 1}, deadline);
             give_back(std::move(line));
             return out;
-        } catch (const std::bad_alloc&) {
-            return Error(ErrorKind::maybe_applied, "out of memory");
+        } catch (const std::exception& thrown) {
+            return no_resources(ErrorKind::maybe_applied, thrown);
         }
     }
 

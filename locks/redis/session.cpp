@@ -5,7 +5,7 @@
 #include "identify/digest.hpp"
 
 #include <algorithm>
-#include <new>
+#include <exception>
 #include <utility>
 #include <vector>
 
@@ -74,8 +74,8 @@ private:
     static void guarded(std::span<Result<T>> out, Step step) noexcept {
         try {
             step();
-        } catch (const std::bad_alloc&) {
-            for (auto& one : out) one = Error(ErrorKind::maybe_applied, "out of memory");
+        } catch (const std::exception& thrown) {  // no memory, or no thread for a look-up
+            for (auto& one : out) one = Error(ErrorKind::maybe_applied, "no resources to talk to Redis", thrown.what());
         }
     }
 
@@ -93,6 +93,7 @@ private:
     std::vector<std::size_t> enter_rows(std::span<const EnterRequest> in, const std::vector<std::size_t>& rows,
                                         std::span<Result<EnterOutcome>> out, Deadline deadline, bool results) {
         std::vector<Call> calls;
+        calls.reserve(rows.size());
         for (const std::size_t row : rows)
             calls.push_back(call_of(Scripts::all().enter, in[row].trace_id,
                                     {bytes_of(in[row].owner), lease_of(in[row].lease_millis),

@@ -160,7 +160,8 @@ std::vector<DriverKey> keys() {
         text_key("username", "", "The ACL user. Without one: `default`."),
         secret_key("password", "Its password. None: no AUTH."),
         text_key("password-file", "",
-                 "The same, in a file that only its owner can read; read anew for each connection, so that a new "
+                 "The same, in a file that only its owner can read, relative to the working directory; read anew for "
+                 "each connection, so that a new "
                  "password needs no restart."),
         text_key("sentinel-username", "", "The ACL user of the Sentinels."),
         secret_key("sentinel-password", "Its password. None: no AUTH."),

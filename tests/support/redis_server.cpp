@@ -65,7 +65,16 @@ RedisServer::RedisServer(std::vector<std::string> options, bool sentinel)
     std::string pattern = (std::filesystem::temp_directory_path() / "nebis-redis-XXXXXX").string();
     if (!::mkdtemp(pattern.data())) throw std::runtime_error("no folder for Redis");
     folder_ = pattern;
-    start();
+    // Between finding a port free and taking it, another program may take it.
+    constexpr int most_tries = 3;
+    for (int tries = 1; pid_ < 0; ++tries) {
+        try {
+            start();
+        } catch (const std::runtime_error&) {
+            if (tries == most_tries) throw;
+            port_ = free_port();
+        }
+    }
 }
 
 RedisServer::~RedisServer() {
@@ -118,6 +127,7 @@ void RedisServer::wait_until_ready() {
         },
         patience);
     if (up && pid_ > 0) return;
+    kill();
     std::ifstream log(folder_ + "/log");
     throw std::runtime_error("Redis did not come up: " + std::string(std::istreambuf_iterator<char>(log), {}));
 }

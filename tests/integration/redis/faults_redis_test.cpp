@@ -213,7 +213,7 @@ TEST(RedisFaults, unix_socket_and_database) {
 /// A server with a certificate for `localhost`, its authority, and another one that signed nothing here.
 class TlsServer {
 public:
-    TlsServer() {
+    explicit TlsServer(const char* wants_ours = "no") {
         folder_ = "/tmp/nebis-redis-tls-XXXXXX";
         if (!::mkdtemp(folder_.data())) throw std::runtime_error("no folder");
         const std::string quiet = " >/dev/null 2>&1";
@@ -227,9 +227,9 @@ public:
             " -out server.crt";
         if (std::system(("( " + make + " )" + quiet).c_str()) != 0) throw std::runtime_error("openssl made no keys");
         tls_port_ = nebis::test::free_port();
-        server_.emplace(std::vector<std::string>{"--tls-port", std::to_string(tls_port_), "--tls-cert-file",
-                                                 file("server.crt"), "--tls-key-file", file("server.key"),
-                                                 "--tls-ca-cert-file", file("ca.crt"), "--tls-auth-clients", "no"});
+        server_.emplace(std::vector<std::string>{
+            "--tls-port", std::to_string(tls_port_), "--tls-cert-file", file("server.crt"), "--tls-key-file",
+            file("server.key"), "--tls-ca-cert-file", file("ca.crt"), "--tls-auth-clients", wants_ours});
     }
     ~TlsServer() { (void)std::system(("rm -r " + folder_).c_str()); }
 
@@ -269,14 +269,26 @@ TEST(RedisTls, certificate_and_name_are_verified) {
     EXPECT_TRUE(granted(Door(named).enter("n", 1)));
 }
 
+TEST(RedisTls, our_certificate_is_shown_where_the_server_asks_for_one) {
+    TlsServer server("yes");
+    auto with = server.options("localhost", "ca.crt");
+    const auto without = Door(with).enter("k", 1, seconds(5));
+    ASSERT_FALSE(without);
+    EXPECT_EQ(without.error().kind(), ErrorKind::unavailable) << without.error().text();
+    with.tls.cert_file = server.file("server.crt");
+    with.tls.key_file = server.file("server.key");
+    const auto out = Door(with).enter("k", 1);
+    EXPECT_TRUE(granted(out)) << (out ? "" : out.error().text());
+}
+
 TEST(RedisTls, plain_and_tls_that_meet_end_in_an_error) {
     TlsServer server;
     auto tls_to_plain = server.options("localhost", "ca.crt");
     tls_to_plain.addresses = {server.plain_address()};
-    EXPECT_FALSE(Door(tls_to_plain).enter("k", 1, seconds(5)));
+    EXPECT_FALSE(Door(tls_to_plain).enter("k", 1, milliseconds(700)));
     auto plain_to_tls = server.options("localhost", "ca.crt");
     plain_to_tls.tls.enabled = false;
-    EXPECT_FALSE(Door(plain_to_tls).enter("k", 1, seconds(5)));
+    EXPECT_FALSE(Door(plain_to_tls).enter("k", 1, milliseconds(700)));
     auto no_file = server.options("localhost", "absent.crt");
     EXPECT_EQ(redis::gate(no_file).error().code(), "redis-tls-file");
 }

@@ -10,8 +10,9 @@
 #include <string>
 #include <vector>
 
-/// Locks and finished results in Redis (6.2 or newer), in front of any store. Redis makes it fast, the store makes it
-/// true: a Redis that is flushed, fails over to a replica that lags, or is gone never lets two attempts both count.
+/// Locks and finished results in Redis, in front of any store; tested with Redis 7.0. Redis makes it fast, the store
+/// makes it true: a Redis that is flushed, fails over to a replica that lags, or is gone never lets two attempts both
+/// count.
 namespace nebis::redis {
 
 enum class Topology : std::uint8_t {
