@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-/// The driver's keys in the configuration, `data-sources.NAME.*`.
+/// The driver's keys in the configuration, `datasources.NAME.*`.
 namespace nebis::postgres {
 namespace {
 
