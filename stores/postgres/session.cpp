@@ -1,0 +1,545 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "session.hpp"
+
+#include "errors.hpp"
+#include "runtime/row_rules.hpp"
+#include "runtime/snapshot.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace nebis::postgres {
+
+using runtime::BeginVerdict;
+using runtime::RowHead;
+using runtime::StoreTime;
+
+namespace {
+
+/// Where a record stands in the rows of `look`, `lock`, `find` and `recover`: behind its number and the clock.
+constexpr int number_column = 0, now_column = 1, record_column = 2;
+
+template <class Outcomes>
+void fill(Outcomes out, const Error& error) {
+    for (auto& one : out) one = error;
+}
+
+template <class Number>
+std::int64_t to_signed(Number number) {
+    return static_cast<std::int64_t>(number);
+}
+
+/// The place in the batch that `n` of WITH ORDINALITY means.
+std::size_t place(const Rows& rows, int row) { return static_cast<std::size_t>(rows.number(row, number_column) - 1); }
+
+/// Runs the whole batch; when it failed for what may be one row's sake, each row alone, so that no other is harmed.
+/// `alone` may still better the Error of such a row.
+template <class Requests, class Outcomes, class Batch, class Alone>
+void in_one_or_each(Requests in, Outcomes out, Batch batch, Alone alone) {
+    auto done = batch(in, out);
+    if (done) return;
+    if (in.size() == 1 || !perhaps_one_row(done.error().code())) {
+        fill(out, done.error());
+        if (in.size() == 1) alone(in[0], out[0]);
+        return;
+    }
+    for (std::size_t i = 0; i < in.size(); ++i) {
+        if (auto one = batch(in.subspan(i, 1), out.subspan(i, 1)); !one) {
+            out[i] = std::move(one).error();
+            alone(in[i], out[i]);
+        }
+    }
+}
+
+BeginOutcome acquired(std::uint64_t version, std::uint32_t attempts, const Owner& owner, StoreMillis now) {
+    BeginOutcome out;
+    out.kind = BeginOutcome::Kind::acquired;
+    out.version = version;
+    out.attempts = attempts;
+    out.owner = owner;
+    out.now = now;
+    return out;
+}
+
+/// Locked, or being inserted, by somebody: alive.
+BeginOutcome held_by_somebody(StoreMillis now) {
+    BeginOutcome out;
+    out.kind = BeginOutcome::Kind::in_progress;
+    out.now = now;
+    return out;
+}
+
+Result<BeginOutcome> refused(const Rows& rows, int row, const RowHead& head, BeginVerdict verdict, StoreMillis now) {
+    BeginOutcome out = runtime::refused_begin(head, verdict, now);
+    if (out.kind != BeginOutcome::Kind::in_progress && out.kind != BeginOutcome::Kind::mismatch) {
+        auto record = read_record(rows, row, record_column, now);
+        if (!record) return std::move(record).error();
+        out.record = *std::move(record);
+    }
+    return out;
+}
+
+BeginOutcome late_at(StoreMillis now) {
+    BeginOutcome out;
+    out.kind = BeginOutcome::Kind::late;
+    out.now = now;
+    return out;
+}
+
+Array keys_of(std::span<const BeginRequest> in) {
+    Array keys(bytea_type);
+    for (const auto& one : in) keys.add(one.trace_id);
+    return keys;
+}
+
+Params new_rows(std::span<const BeginRequest> in) {
+    Array operations(text_type), status(int8_type), owners(bytea_type), hashes(bytea_type), leases(int8_type),
+        retentions(int8_type), not_after(int8_type), instances(text_type), bodies(bytea_type);
+    for (const auto& one : in) {
+        operations.add(one.operation);
+        status.add(std::int64_t{static_cast<int>(one.status)});
+        owners.add(bytes_of(one.owner));
+        hashes.add(stored(one.request_hash));
+        leases.add(one.lease_millis);
+        retentions.add(one.retention_millis);
+        not_after.add(one.not_after);
+        instances.add(one.instance);
+        bodies.add(one.request_snapshot);
+    }
+    Params params;
+    for (Array* column :
+         {&operations, &status, &owners, &hashes, &leases, &retentions, &not_after, &instances, &bodies}) {
+        if (column == &operations) params.add(keys_of(in));
+        params.add(std::move(*column));
+    }
+    return params;
+}
+
+/// The rows that `take_over` writes.
+class Taking {
+public:
+    void add(const BeginRequest& request, const RowHead& found, const RowHead& row) {
+        keys_.add(request.trace_id);
+        operations_.add(request.operation);
+        status_.add(std::int64_t{static_cast<int>(row.status)});
+        versions_.add(to_signed(row.version));
+        owners_.add(bytes_of(row.owner));
+        attempts_.add(std::int64_t{row.attempts});
+        hashes_.add(stored(row.request_hash));
+        leases_.add(row.lease_expire_time);
+        retentions_.add(row.expire_time);
+        now_.add(row.update_time);
+        instances_.add(request.instance);
+        bodies_.add(request.request_snapshot);
+        old_versions_.add(to_signed(found.version));
+        old_owners_.add(bytes_of(found.owner));
+    }
+    Params params() {
+        Params params;
+        for (Array* column : {&keys_, &operations_, &status_, &versions_, &owners_, &attempts_, &hashes_, &leases_,
+                              &retentions_, &now_, &instances_, &bodies_, &old_versions_, &old_owners_})
+            params.add(std::move(*column));
+        return params;
+    }
+
+private:
+    Array keys_{bytea_type}, operations_{text_type}, status_{int8_type}, versions_{int8_type}, owners_{bytea_type},
+        attempts_{int8_type}, hashes_{bytea_type}, leases_{int8_type}, retentions_{int8_type}, now_{int8_type},
+        instances_{text_type}, bodies_{bytea_type}, old_versions_{int8_type}, old_owners_{bytea_type};
+};
+
+Params finished_rows(std::span<const FinishRequest> in) {
+    const auto bit = [](RecordStatus status, bool set) {
+        return set ? std::int64_t{1} << static_cast<int>(status) : std::int64_t{0};
+    };
+    Array keys(bytea_type), versions(int8_type), owners(bytea_type), froms(int8_type), status(int8_type),
+        responses(bytea_type), retentions(int8_type), new_owners(bytea_type), references(text_type);
+    for (const auto& one : in) {
+        keys.add(one.trace_id);
+        versions.add(to_signed(one.version));
+        owners.add(bytes_of(one.owner));
+        froms.add(bit(RecordStatus::processing, one.from_processing) | bit(RecordStatus::unknown, one.from_unknown) |
+                  bit(RecordStatus::marked, one.from_marked));
+        status.add(std::int64_t{static_cast<int>(one.status)});
+        one.response ? responses.add(runtime::encode_response(*one.response)) : responses.add_null();
+        retentions.add(one.retention_millis);
+        new_owners.add(bytes_of(one.new_owner ? *one.new_owner : one.owner));
+        references.add(one.outcome_ref);
+    }
+    Params params;
+    for (Array* column :
+         {&keys, &versions, &owners, &froms, &status, &responses, &retentions, &new_owners, &references})
+        params.add(std::move(*column));
+    return params;
+}
+
+Params renewed_rows(std::span<const RenewRequest> in) {
+    Array keys(bytea_type), versions(int8_type), owners(bytea_type), leases(int8_type), ask(int8_type);
+    for (const auto& one : in) {
+        keys.add(one.trace_id);
+        versions.add(to_signed(one.version));
+        owners.add(bytes_of(one.owner));
+        leases.add(one.lease_millis);
+        ask.add(std::int64_t{one.ask ? 1 : 0});
+    }
+    Params params;
+    for (Array* column : {&keys, &versions, &owners, &leases, &ask}) params.add(std::move(*column));
+    return params;
+}
+
+/// A fault of a step that came before COMMIT was sent.
+Error before_commit(Error error, Connection* connection) {
+    // The server has nothing to commit, but the transaction may be open still.
+    if (connection) connection->spend();
+    return surely_not_applied(std::move(error));
+}
+
+}  // namespace
+
+Result<std::vector<Rows>> Session::run(std::initializer_list<Step> steps, Deadline deadline) {
+    if (!connection_ || !connection_->usable()) {
+        connection_.reset();
+        auto opened = Connection::open(options_, deadline);
+        if (!opened) return std::move(opened).error();
+        if (auto ready = (*opened)->prepare(table_, deadline); !ready) return std::move(ready).error();
+        connection_ = *std::move(opened);
+    }
+    return connection_->run(steps, deadline);
+}
+
+Result<std::vector<Rows>> Session::read(std::initializer_list<Step> steps, Deadline deadline) {
+    auto rows = run(steps, deadline);
+    if (!rows) return surely_not_applied(std::move(rows).error());
+    return rows;
+}
+
+// ---- begin
+
+void Session::begin(std::span<const BeginRequest> in, Begun out, Deadline deadline) {
+    if (in.empty()) return;
+    in_one_or_each(
+        in, out,
+        [&](std::span<const BeginRequest> some, Begun outcomes) { return begin_batch(some, outcomes, deadline); },
+        [](const BeginRequest&, Result<BeginOutcome>& one) {
+            // Somebody inserts this very key and took no advisory lock, or changes the row: alive.
+            if (is_lock_fault(one.error().code())) one = held_by_somebody(0);
+        });
+}
+
+Result<void> Session::begin_batch(std::span<const BeginRequest> in, Begun out, Deadline deadline) {
+    const Params fresh = new_rows(in);
+    Params sought;
+    sought.add(keys_of(in));
+    {
+        Array owners(bytea_type);
+        for (const auto& one : in) owners.add(bytes_of(one.owner));
+        sought.add(std::move(owners));
+    }
+    auto rows = run({{Sql::insert_new, &fresh}, {Sql::look, &sought}}, deadline);
+    if (!rows) return std::move(rows).error();
+    const Rows& inserted = rows->at(0);
+    const Rows& seen = rows->at(1);
+    std::vector<bool> done(in.size(), false);
+    for (int row = 0; row < inserted.size(); ++row) {
+        const auto at = std::lower_bound(in.begin(), in.end(), inserted.bytes(row, 0),
+                                         [](const BeginRequest& one, auto key) { return one.trace_id < key; });
+        const auto i = static_cast<std::size_t>(at - in.begin());
+        out[i] = acquired(static_cast<std::uint64_t>(inserted.number(row, 1)), 1, in[i].owner, inserted.number(row, 2));
+        done[i] = true;
+    }
+    std::vector<std::size_t> existing;
+    for (int row = 0; row < seen.size(); ++row) {
+        const auto i = place(seen, row);
+        if (done[i]) continue;
+        const auto now = seen.number(row, now_column);
+        if (runtime::late(in[i], now)) {
+            out[i] = late_at(now);
+        } else if (seen.is_null(row, record_column)) {
+            out[i] = held_by_somebody(now);
+        } else if (auto head = read_head(seen, row, record_column); !head) {
+            out[i] = std::move(head).error();
+        } else if (const auto verdict = runtime::judge_begin(*head, in[i], now);
+                   runtime::acquires(verdict) || verdict == BeginVerdict::lapse) {
+            existing.push_back(i);
+        } else {
+            out[i] = refused(seen, row, *head, verdict, now);
+        }
+    }
+    if (existing.empty()) return {};
+    auto taken = take_over(in, existing, out, deadline);
+    if (taken) return {};
+    // What the first transaction did stands.
+    for (const auto i : existing) out[i] = taken.error();
+    if (existing.size() == 1 || !perhaps_one_row(taken.error().code())) return {};
+    for (const auto i : existing)
+        if (auto one = take_over(in, std::span(&i, 1), out, deadline); !one) out[i] = std::move(one).error();
+    return {};
+}
+
+Result<void> Session::take_over(std::span<const BeginRequest> in, std::span<const std::size_t> which, Begun out,
+                                Deadline deadline) {
+    Params keys;
+    {
+        Array array(bytea_type);
+        for (const auto i : which) array.add(in[i].trace_id);
+        keys.add(std::move(array));
+    }
+    // The clock is read when the locks are had.
+    auto rows = run({{Sql::open_transaction}, {Sql::lock, &keys}, {Sql::now}}, deadline);
+    if (!rows) return before_commit(std::move(rows).error(), connection_.get());
+    const Rows& locked = rows->at(1);
+    const StoreMillis now = rows->at(2).number(0, 0);
+    const StoreTime time{now, static_cast<std::uint64_t>(now) * 1000};
+    for (const auto i : which) out[i] = held_by_somebody(now);
+    Taking taking;
+    Array lapsing[] = {Array(bytea_type), Array(int8_type), Array(bytea_type), Array(int8_type)};
+    std::vector<std::size_t> taken, lapsed;
+    for (int row = 0; row < locked.size(); ++row) {
+        const auto i = which[place(locked, row)];
+        auto head = read_head(locked, row, record_column);
+        if (!head) {
+            out[i] = std::move(head).error();
+            continue;
+        }
+        if (runtime::late(in[i], now)) {
+            out[i] = late_at(now);
+            continue;
+        }
+        const auto verdict = runtime::judge_begin(*head, in[i], now);
+        if (runtime::acquires(verdict)) {
+            const RowHead made = runtime::begun_row(&*head, verdict, in[i], 0, time);
+            taking.add(in[i], *head, made);
+            taken.push_back(i);
+            out[i] = acquired(made.version, made.attempts, made.owner, now);
+            out[i]->took_over = verdict == BeginVerdict::take_over;
+            continue;
+        }
+        out[i] = refused(locked, row, *head, verdict, now);
+        if (verdict != BeginVerdict::lapse || !out[i]) continue;
+        out[i]->record->status = RecordStatus::unknown;
+        out[i]->record->update_time = now;
+        lapsing[0].add(in[i].trace_id);
+        lapsing[1].add(to_signed(head->version));
+        lapsing[2].add(bytes_of(head->owner));
+        lapsing[3].add(now);
+        lapsed.push_back(i);
+    }
+    if (taken.empty() && lapsed.empty()) {
+        if (auto ended = run({{Sql::roll_back}}, deadline); !ended && connection_) connection_->spend();
+        return {};
+    }
+    const Params take = taking.params();
+    Params lapse;
+    for (auto& column : lapsing) lapse.add(std::move(column));
+    // `run` would open another connection if this one had gone meanwhile; there, nothing would be locked.
+    if (!connection_->usable()) return before_commit(lost("the connection ended"), connection_.get());
+    auto written = connection_->run({{Sql::take, &take}, {Sql::lapse, &lapse}, {Sql::commit}}, deadline);
+    if (!written) {
+        connection_->spend();
+        return std::move(written).error();
+    }
+    // Nobody can have changed a row that we hold.
+    if (static_cast<std::size_t>(written->at(0).size()) != taken.size() ||
+        static_cast<std::size_t>(written->at(1).size()) != lapsed.size())
+        return Error(ErrorKind::maybe_applied, "a locked record changed", {}, "look for triggers on the record table")
+            .with_code("postgres-trigger");
+    return {};
+}
+
+// ---- finish
+
+void Session::finish(std::span<const FinishRequest> in, std::span<Result<FinishOutcome>> out, Deadline deadline) {
+    if (in.empty()) return;
+    in_one_or_each(
+        in, out,
+        [&](std::span<const FinishRequest> some, std::span<Result<FinishOutcome>> outcomes) {
+            return finish_batch(some, outcomes, deadline);
+        },
+        [](const FinishRequest&, Result<FinishOutcome>&) {});
+}
+
+Result<void> Session::finish_batch(std::span<const FinishRequest> in, std::span<Result<FinishOutcome>> out,
+                                   Deadline deadline) {
+    const Params params = finished_rows(in);
+    auto rows = run({{Sql::finish, &params}}, deadline);
+    if (!rows) return std::move(rows).error();
+    std::vector<bool> applied(in.size(), false);
+    const auto note = [&](const Rows& written, std::size_t offset) {
+        for (int row = 0; row < written.size(); ++row) {
+            const auto i = offset + place(written, row);
+            FinishOutcome done;
+            done.applied = true;
+            done.now = written.number(row, now_column);
+            out[i] = std::move(done);
+            applied[i] = true;
+        }
+    };
+    note(rows->at(0), 0);
+    const auto read_back = [&](std::size_t i) -> Result<FindOutcome> {
+        const FindRequest one{in[i].trace_id};
+        Result<FindOutcome> found = FindOutcome{};
+        find(std::span(&one, 1), std::span(&found, 1), deadline);
+        return found;
+    };
+    for (std::size_t i = 0; i < in.size(); ++i) {
+        if (applied[i]) continue;
+        auto found = read_back(i);
+        // Still as it was asked for: somebody held it, a renewal most likely.
+        if (found && found->record) {
+            RowHead head;
+            head.status = found->record->status;
+            head.version = found->record->version;
+            head.owner = found->record->owner;
+            if (runtime::may_finish(head, in[i])) {
+                const Params alone = finished_rows(in.subspan(i, 1));
+                auto waited = run({{Sql::finish_waiting, &alone}}, deadline);
+                if (!waited) {
+                    out[i] = std::move(waited).error();
+                    continue;
+                }
+                note(waited->at(0), i);
+                if (applied[i]) continue;
+                found = read_back(i);
+            }
+        }
+        if (!found) {
+            out[i] = std::move(found).error();
+            continue;
+        }
+        FinishOutcome done;
+        done.now = found->now;
+        done.current = std::move(found->record);
+        out[i] = std::move(done);
+    }
+    return {};
+}
+
+// ---- renew, find, upkeep
+
+void Session::renew(std::span<const RenewRequest> in, std::span<Result<RenewOutcome>> out, Deadline deadline) {
+    if (in.empty()) return;
+    in_one_or_each(
+        in, out,
+        [&](std::span<const RenewRequest> some, std::span<Result<RenewOutcome>> outcomes) {
+            return renew_batch(some, outcomes, deadline);
+        },
+        [](const RenewRequest&, Result<RenewOutcome>& one) {
+            if (!is_lock_fault(one.error().code())) return;
+            RenewOutcome locked;
+            locked.kind = RenewOutcome::Kind::locked;
+            one = locked;
+        });
+}
+
+Result<void> Session::renew_batch(std::span<const RenewRequest> in, std::span<Result<RenewOutcome>> out,
+                                  Deadline deadline) {
+    const Params params = renewed_rows(in);
+    auto rows = run({{Sql::renew, &params}}, deadline);
+    if (!rows) return std::move(rows).error();
+    const Rows& written = rows->at(0);
+    std::vector<bool> done(in.size(), false);
+    for (int row = 0; row < written.size(); ++row) {
+        const auto i = place(written, row);
+        out[i] = RenewOutcome{RenewOutcome::Kind::renewed, written.number(row, now_column)};
+        done[i] = true;
+    }
+    if (static_cast<std::size_t>(written.size()) == in.size()) return {};
+    auto left = read({{Sql::still_mine, &params}}, deadline);
+    if (!left) {
+        for (std::size_t i = 0; i < in.size(); ++i)
+            if (!done[i]) out[i] = left.error();
+        return {};
+    }
+    const Rows& mine = left->at(0);
+    for (int row = 0; row < mine.size(); ++row) {
+        const auto i = place(mine, row);
+        if (done[i]) continue;
+        const bool still = mine.bytes(row, 2) == std::string_view("\1", 1);
+        out[i] =
+            RenewOutcome{still ? RenewOutcome::Kind::locked : RenewOutcome::Kind::lost, mine.number(row, now_column)};
+    }
+    return {};
+}
+
+void Session::find(std::span<const FindRequest> in, std::span<Result<FindOutcome>> out, Deadline deadline) {
+    if (in.empty()) return;
+    Array keys(bytea_type);
+    for (const auto& one : in) keys.add(one.trace_id);
+    Params params;
+    params.add(std::move(keys));
+    auto rows = read({{Sql::find, &params}}, deadline);
+    if (!rows) return fill(out, rows.error());
+    const Rows& found = rows->at(0);
+    for (int row = 0; row < found.size(); ++row) {
+        const auto i = place(found, row);
+        FindOutcome one;
+        one.now = found.number(row, now_column);
+        if (!found.is_null(row, record_column)) {
+            auto record = read_record(found, row, record_column, one.now);
+            if (!record) {
+                out[i] = std::move(record).error();
+                continue;
+            }
+            one.record = *std::move(record);
+        }
+        out[i] = std::move(one);
+    }
+}
+
+Result<std::vector<Record>> Session::recover(const RecoverRequest& request, Deadline deadline) {
+    Params params;
+    params.add(request.min_age_millis);
+    params.add(std::string(request.own_instance));
+    params.add(to_signed(request.limit));
+    auto rows = run({{Sql::recover, &params}}, deadline);
+    if (!rows) return std::move(rows).error();
+    const Rows& moved = rows->at(0);
+    std::vector<Record> records;
+    for (int row = 0; row < moved.size(); ++row) {
+        // A damaged row is moved like any other, but nobody may act on what can't be read.
+        auto record = read_record(moved, row, record_column, moved.number(row, now_column));
+        if (record) records.push_back(*std::move(record));
+    }
+    return records;
+}
+
+Result<std::size_t> Session::clean(const CleanRequest& request, Deadline deadline) {
+    Params params;
+    params.add(to_signed(request.limit));
+    auto rows = run({{Sql::clean, &params}}, deadline);
+    if (!rows) return std::move(rows).error();
+    return static_cast<std::size_t>(rows->at(0).number(0, 0));
+}
+
+Result<bool> Session::purge(std::string_view trace_id, std::uint64_t version, Deadline deadline) {
+    Params params;
+    params.add(std::string(trace_id));
+    params.add(to_signed(version));
+    auto rows = run({{Sql::purge, &params}}, deadline);
+    if (!rows) return std::move(rows).error();
+    return rows->at(0).number(0, 0) > 0;
+}
+
+Result<StoreMillis> Session::now(Deadline deadline) {
+    auto rows = read({{Sql::now}}, deadline);
+    if (!rows) return std::move(rows).error();
+    return rows->at(0).number(0, 0);
+}
+
+Result<std::string> Session::key_rule(std::string_view operation, std::string_view digest, bool accept,
+                                      Deadline deadline) {
+    Params name, kept;
+    name.add(std::string(operation));
+    auto known = read({{Sql::read_rule, &name}}, deadline);
+    if (!known) return std::move(known).error();
+    if (const Rows& rule = known->at(0); rule.size() == 1 && (!accept || rule.bytes(0, 0) == digest))
+        return std::string(rule.bytes(0, 0));
+    kept.add(std::string(operation));
+    kept.add(std::string(digest));
+    kept.add(std::int64_t{accept ? 1 : 0});
+    auto written = run({{Sql::keep_rule, &kept}, {Sql::read_rule, &name}}, deadline);
+    if (!written) return std::move(written).error();
+    return std::string(written->at(1).bytes(0, 0));
+}
+
+}  // namespace nebis::postgres
