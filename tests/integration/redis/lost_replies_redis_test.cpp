@@ -70,7 +70,8 @@ TEST_F(RedisLostReplies, of_an_enter_is_maybe_applied_and_its_owner_alone_goes_o
         EXPECT_EQ(out.error().kind(), ErrorKind::maybe_applied) << out.error().text();
         ASSERT_TRUE(lost(++replies));
         EXPECT_EQ(locks(), replies) << "it was applied";
-        EXPECT_EQ(door.enter(key, 2)->kind, Kind::held) << "nobody else gets in";
+        const auto other = door.enter(key, 2);
+        EXPECT_TRUE(other && other->kind == Kind::held) << "nobody else gets in";
         EXPECT_TRUE(granted(door.enter(key, 1))) << "its owner does";
     }
 }
@@ -104,7 +105,8 @@ TEST_F(RedisLostReplies, of_a_leave_is_maybe_applied_and_the_key_is_free_or_fini
         left = door.leave(finished, 1, &kept);
         ASSERT_FALSE(left);
         EXPECT_EQ(left.error().kind(), ErrorKind::maybe_applied) << left.error().text();
-        EXPECT_EQ(door.enter(finished, 2)->kind, Kind::finished);
+        const auto seen = door.enter(finished, 2);
+        EXPECT_TRUE(seen && seen->kind == Kind::finished);
         const auto again = door.leave(finished, 1, &kept);
         ASSERT_TRUE(again);
         EXPECT_FALSE(*again) << "said twice it does no harm: the lock isn't its own any more";
@@ -142,7 +144,8 @@ TEST_F(RedisLostReplies, in_slices_every_reply_and_request_is_whole) {
     proxy.set(Way::to_server, sliced);
     const CachedResult kept = result_of("k", "first\r\n$-1\r\n" + std::string(500, 'x') + "\r\nlast");
     ASSERT_TRUE(granted(door.enter("k", 1)));
-    EXPECT_EQ(door.enter("k", 2)->kind, Kind::held);
+    const auto other = door.enter("k", 2);
+    EXPECT_TRUE(other && other->kind == Kind::held);
     ASSERT_TRUE(*door.leave("k", 1, &kept));
     const auto out = door.enter("k", 2);
     ASSERT_TRUE(out && out->kind == Kind::finished);
@@ -169,7 +172,11 @@ TEST_F(RedisLostReplies, in_a_black_hole_every_call_keeps_its_deadline) {
     EXPECT_EQ(never_sent.error().kind(), ErrorKind::unavailable) << "it didn't even log in";
     proxy.heal();
     EXPECT_TRUE(eventually([&] { return granted(door.enter("k", 1)); }));
-    EXPECT_EQ(stranger.enter("k", 2)->kind, Kind::held);
+    // It pauses before it connects again.
+    EXPECT_TRUE(eventually([&] {
+        const auto out = stranger.enter("k", 2);
+        return out && out->kind == Kind::held;
+    }));
 }
 
 // ---- Engines in front of one store, their Redis behind the proxy
