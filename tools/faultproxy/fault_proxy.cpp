@@ -88,10 +88,11 @@ private:
             client.set_option(asio::socket_base::linger(true, 0), code);
             return;
         }
-        auto link = std::make_shared<Link>(std::move(client), server_, plan_, [this](const std::shared_ptr<Link>& gone) {
-            links_.erase(gone);
-            plan_.tally.change([](Counts& counts) { --counts.open; });
-        });
+        auto link =
+            std::make_shared<Link>(std::move(client), server_, plan_, [this](const std::shared_ptr<Link>& gone) {
+                links_.erase(gone);
+                plan_.tally.change([](Counts& counts) { --counts.open; });
+            });
         links_.insert(link);
         plan_.tally.change([](Counts& counts) { ++counts.connections, ++counts.open; });
         link->start();
@@ -111,8 +112,8 @@ FaultProxy::FaultProxy(std::uint16_t server_port, const std::string& host, std::
     try {
         impl_ = std::make_unique<Impl>(server_port, host, listen);
     } catch (const boost::system::system_error& failed) {
-        throw std::system_error(failed.code(), "the proxy can't stand at port " + std::to_string(listen) +
-                                                   " in front of " + host);
+        throw std::system_error(failed.code(),
+                                "the proxy can't stand at port " + std::to_string(listen) + " in front of " + host);
     }
 }
 FaultProxy::~FaultProxy() = default;
@@ -137,8 +138,7 @@ void FaultProxy::black_hole(bool on) {
 }
 
 void FaultProxy::lose_reply_to(const std::string& marker, After after, unsigned nth) {
-    if (marker.empty() || marker.size() > longest_marker)
-        throw std::invalid_argument("a marker has 1 to 256 bytes");
+    if (marker.empty() || marker.size() > longest_marker) throw std::invalid_argument("a marker has 1 to 256 bytes");
     if (nth == 0) throw std::invalid_argument("requests are counted from 1");
     bool room = true;
     impl_->on_thread([&] {

@@ -43,9 +43,10 @@ struct Counts {
 /// force when the call returns; bytes that have left the proxy by then are gone. Memory: 32 KiB a connection, at most
 /// 1024 of these (others are reset); who isn't read from is made to wait.
 ///
-/// **Errors**: the constructor throws `std::system_error` when it can't listen or `host` is no address; a value out of its limits throws
-/// `std::invalid_argument`. A server that can't be reached within 5 s is a reset for the client. **Time**: calls return
-/// at once, but `wait_until`. **Threads**: safe. **Lifetime**: the destructor resets what is open and ends the thread.
+/// **Errors**: the constructor throws `std::system_error` when it can't listen or `host` is no address; a value out of
+/// its limits throws `std::invalid_argument`. A server that can't be reached within 5 s is a reset for the client.
+/// **Time**: calls return at once, but `wait_until`. **Threads**: safe. **Lifetime**: the destructor resets what is
+/// open and ends the thread.
 class FaultProxy {
 public:
     /// In front of that server; `host` is an address, not a name. `listen` 0: a free port.
@@ -64,8 +65,8 @@ public:
     /// black hole all that flows on.
     void black_hole(bool on);
 
-    /// The `nth` request from now on that contains `marker` (1 to 256 bytes) reaches the server, its reply is swallowed.
-    /// Once; at most 64 of these wait.
+    /// The `nth` request from now on that contains `marker` (1 to 256 bytes) reaches the server, its reply is
+    /// swallowed. Once; at most 64 of these wait.
     void lose_reply_to(const std::string& marker, After after, unsigned nth = 1);
     /// The same for the next request, whatever it is.
     void lose_next_reply(After after);

@@ -31,7 +31,8 @@ Request order(const std::string& key) {
 class Instance {
 public:
     explicit Instance(std::atomic<int>& orders)
-        : engine_(Engine::open(NEBIS_SOURCE_DIR "/examples/several_machines.yaml", standard_drivers(), options()).value()),
+        : engine_(
+              Engine::open(NEBIS_SOURCE_DIR "/examples/several_machines.yaml", standard_drivers(), options()).value()),
           operation_(engine_.operation({.operation = "createOrder"}).value()),
           handler_([&orders](const Request&, Execution&) {
               return Response{201, {}, R"({"order":)" + std::to_string(++orders) + "}", false};
