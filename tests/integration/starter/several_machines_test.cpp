@@ -7,6 +7,8 @@
 
 #include <atomic>
 #include <chrono>
+#include <fstream>
+#include <iterator>
 #include <string>
 #include <thread>
 #include <vector>
@@ -106,6 +108,18 @@ TEST_F(SeveralMachines, S28_without_the_database_nothing_runs_and_nobody_waits_f
     click("new");
     click("kept");
     EXPECT_EQ(orders, 2);
+}
+
+std::string text_of(const std::string& file) {
+    std::ifstream stream(NEBIS_SOURCE_DIR "/" + file);
+    return {std::istreambuf_iterator<char>(stream), {}};
+}
+
+TEST(SeveralMachinesReadme, shows_this_very_configuration) {
+    const std::string file = text_of("examples/several_machines.yaml");
+    const auto start = file.find("nebis:");
+    ASSERT_NE(start, std::string::npos);
+    EXPECT_NE(text_of("README.md").find("```yaml\n" + file.substr(start) + "```\n"), std::string::npos);
 }
 
 }  // namespace
