@@ -228,7 +228,7 @@ Result<std::vector<Rows>> Connection::run(std::initializer_list<Step> steps, Dea
     }
     server_timeout_ = timeout;
     if (!fault) return rows;
-    if (statements_are_spent(fault->code())) spent_ = true;
+    if (connection_is_spent(fault->code())) spent_ = true;
     return *std::move(fault);
 }
 

@@ -19,8 +19,7 @@ struct Rule {
     const char* hint;
 };
 
-constexpr const char* schema_hint =
-    "make it with `create-schema: true` or `nebis migrate`; schema.sql shows what must be there";
+constexpr const char* schema_hint = "make it with `create-schema: true`; schema.sql shows what must be there";
 
 constexpr std::array rules{
     Rule{"40P01", ErrorKind::overloaded, "postgres-deadlock", "it deadlocked with another transaction",
@@ -118,9 +117,9 @@ bool perhaps_one_row(std::string_view code) noexcept {
     return is_lock_fault(code) || code == "postgres-constraint" || code == "postgres-data" || code == "postgres-toobig";
 }
 
-bool statements_are_spent(std::string_view code) noexcept {
-    return code == "postgres-schema" || code == "postgres-no-table" || code == "postgres-column" ||
-           code == "postgres-0A000" || code == "postgres-26000";
+bool connection_is_spent(std::string_view code) noexcept {
+    return code == "postgres-readonly" || code == "postgres-schema" || code == "postgres-no-table" ||
+           code == "postgres-column" || code == "postgres-0A000" || code == "postgres-26000";
 }
 
 std::string shown(std::string_view trace_id) {

@@ -25,8 +25,8 @@ Error surely_not_applied(Error error);
 bool perhaps_one_row(std::string_view code) noexcept;
 /// Somebody else's transaction holds what we wanted.
 bool is_lock_fault(std::string_view code) noexcept;
-/// Prepared statements no longer fit: open another connection.
-bool statements_are_spent(std::string_view code) noexcept;
+/// Open another connection: prepared statements no longer fit, or the server was demoted under this one.
+bool connection_is_spent(std::string_view code) noexcept;
 
 /// "key 3f5a0c9d1b22…": names a record without showing its key.
 std::string shown(std::string_view trace_id);

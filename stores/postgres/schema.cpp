@@ -33,7 +33,7 @@ constexpr std::array columns{
 
 Error wrong(std::string message, std::string detail, const char* word) {
     return Error(ErrorKind::misconfigured, std::move(message), std::move(detail),
-                 "make it with `create-schema: true` or `nebis migrate`; schema.sql shows what must be there")
+                 "make it with `create-schema: true`; schema.sql shows what must be there")
         .with_code(word);
 }
 
@@ -52,7 +52,7 @@ Result<void> verify_version(Connection& connection, Deadline deadline) {
     if (text == schema_version) return {};
     return Error(ErrorKind::misconfigured,
                  "the schema is of version " + text + ", this program knows version " + std::string(schema_version), {},
-                 "run the program that made it, or `nebis migrate`")
+                 "run the version of the program that made it")
         .with_code("postgres-schema-version");
 }
 

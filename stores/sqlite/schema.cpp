@@ -33,8 +33,7 @@ constexpr std::array columns{
     ColumnRule{"response_body", "BLOB", false},
 };
 
-constexpr const char* how_to_mend =
-    "make it with `create-schema: true` or `nebis migrate`; schema.sql shows what must be there";
+constexpr const char* how_to_mend = "make it with `create-schema: true`; schema.sql shows what must be there";
 
 Error wrong(std::string message, std::string detail, const char* word, const char* hint = how_to_mend) {
     return Error(ErrorKind::misconfigured, std::move(message), std::move(detail), hint).with_code(word);
@@ -84,7 +83,7 @@ Result<void> verify_version(Connection& connection) {
     const std::string& text = version->front().front();
     if (text == std::to_string(schema_version)) return {};
     return wrong("the schema is of version " + text + ", this program knows version " + std::to_string(schema_version),
-                 {}, "sqlite-schema-version", "run the program that made it, or `nebis migrate`");
+                 {}, "sqlite-schema-version", "run the version of the program that made it");
 }
 
 Result<void> verify_columns(Connection& connection, const std::string& table) {

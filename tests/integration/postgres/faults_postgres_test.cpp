@@ -157,7 +157,7 @@ TEST(PostgresFaults, an_uncommitted_foreign_insert_makes_no_batch_wait) {
     EXPECT_TRUE(acquired(table.begin("b")));
 }
 
-TEST(PostgresFaults, a_read_only_server_is_named) {
+TEST(PostgresFaults, a_read_only_server_is_named_and_left_for_a_writable_one) {
     PostgresServer own;
     const Table table(own.options());
     ForeignSession(own.address()).run("ALTER DATABASE postgres SET default_transaction_read_only = on");
@@ -169,6 +169,12 @@ TEST(PostgresFaults, a_read_only_server_is_named) {
     EXPECT_EQ(begun.error().kind(), ErrorKind::misconfigured);
     EXPECT_EQ(begun.error().code(), "postgres-readonly");
     EXPECT_EQ(late.store().verify(soon()).error().code(), "postgres-readonly");
+
+    // A failover, seen from one session: the connection stays read-only, another one would not be.
+    ForeignSession operators(own.address());
+    operators.run("SET SESSION CHARACTERISTICS AS TRANSACTION READ WRITE");
+    operators.run("ALTER DATABASE postgres RESET default_transaction_read_only");
+    EXPECT_TRUE(acquired(late.begin("k")));
 }
 
 TEST(PostgresFaults, S12_a_foreign_constraint_is_no_duplicate_and_harms_its_own_row_only) {
