@@ -4,18 +4,8 @@
 #include <libpq-fe.h>
 
 #include <stdexcept>
-#include <thread>
 
 namespace nebis::test {
-
-bool comes_true(const std::function<bool()>& holds, std::chrono::seconds longest) {
-    const auto until = std::chrono::steady_clock::now() + longest;
-    while (!holds()) {
-        if (std::chrono::steady_clock::now() >= until) return false;
-        std::this_thread::sleep_for(std::chrono::milliseconds(5));
-    }
-    return true;
-}
 
 ForeignSession::ForeignSession(const std::string& address) {
     const auto colon = address.rfind(':');

@@ -2,19 +2,16 @@
 #pragma once
 
 #include "nebis/postgres.hpp"
+#include "support/eventually.hpp"
 #include "support/servers.hpp"
 
 #include <chrono>
-#include <functional>
 #include <string>
 
 struct pg_conn;
 
 /// Real PostgreSQL servers for tests.
 namespace nebis::test {
-
-/// Polls until `holds`, at most `longest`; false: it never did.
-bool comes_true(const std::function<bool()>& holds, std::chrono::seconds longest = std::chrono::seconds(30));
 
 /// A connection of somebody else: blocking, and every error throws.
 class ForeignSession {

@@ -41,15 +41,6 @@ bool is_free(std::uint16_t port) {
 
 }  // namespace
 
-bool eventually(const std::function<bool()>& holds, seconds longest) {
-    const auto until = std::chrono::steady_clock::now() + longest;
-    while (!holds()) {
-        if (std::chrono::steady_clock::now() >= until) return false;
-        std::this_thread::sleep_for(milliseconds(10));
-    }
-    return true;
-}
-
 std::uint16_t free_port() {
     // Test programs run beside each other; each begins somewhere else.
     static unsigned next = static_cast<unsigned>(::getpid()) * 37U;

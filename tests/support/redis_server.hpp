@@ -3,20 +3,18 @@
 
 #include "connection.hpp"
 #include "nebis/redis.hpp"
+#include "support/eventually.hpp"
 
 #include <sys/types.h>
 
 #include <chrono>
 #include <cstdint>
-#include <functional>
 #include <string>
 #include <vector>
 
 /// Redis servers for tests: started on free loopback ports, stopped by pid, gone when the test program dies.
 namespace nebis::test {
 
-/// Polls until `holds`, at most `longest`; false: it never did.
-bool eventually(const std::function<bool()>& holds, std::chrono::seconds longest = std::chrono::seconds(30));
 std::uint16_t free_port();
 
 class RedisServer {

@@ -14,7 +14,7 @@ namespace {
 
 using namespace nebis;
 using nebis::test::begin_of;
-using nebis::test::comes_true;
+using nebis::test::eventually;
 using nebis::test::finish_of;
 using nebis::test::ForeignSession;
 using nebis::test::owner_of;
@@ -47,7 +47,7 @@ TEST(PostgresFaults, killed_and_restarted_it_has_what_was_reported_and_serves_ag
     ASSERT_FALSE(down);
     EXPECT_TRUE(down.error().kind() == ErrorKind::unavailable || down.error().kind() == ErrorKind::maybe_applied);
     own.start();
-    ASSERT_TRUE(comes_true([&] { return table.find("k").has_value(); }));
+    ASSERT_TRUE(eventually([&] { return table.find("k").has_value(); }));
     const auto again = table.begin("k", 2);
     ASSERT_TRUE(again && again->record);
     EXPECT_EQ(again->kind, Kind::finished);
@@ -71,7 +71,7 @@ TEST(PostgresFaults, paused_beyond_the_deadline_a_batch_is_maybe_applied_in_time
     }
     ASSERT_FALSE(connecting) << "a new connection can't come about either";
     EXPECT_EQ(connecting.error().kind(), ErrorKind::unavailable);
-    EXPECT_TRUE(comes_true([&] {
+    EXPECT_TRUE(eventually([&] {
         const auto own_row = table.begin("a");
         return acquired(own_row) || (in_progress(own_row) && own_row->owner == owner_of(1));
     })) << "the same owner finds out what became of it";
@@ -262,7 +262,7 @@ TEST(PostgresLogin, passwords_rights_and_limits_of_a_role) {
     options.username = "clerk";
     const auto store = [&] { return postgres::store(options, table.name()); };
     options.password = "wrong-sesame";
-    ASSERT_TRUE(comes_true([&] { return store()->verify(soon()).error().code() == "postgres-login"; }));
+    ASSERT_TRUE(eventually([&] { return store()->verify(soon()).error().code() == "postgres-login"; }));
     EXPECT_EQ(store()->verify(soon()).error().text().find("sesame"), std::string::npos);
 
     std::string file = (std::filesystem::temp_directory_path() / "nebis-password-XXXXXX").string();

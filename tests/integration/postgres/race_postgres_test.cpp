@@ -115,7 +115,7 @@ TEST(PostgresEngine, fresh_replayed_by_another_instance_and_after_a_restart) {
     EXPECT_EQ(again.response.body, "made");
     own.kill();
     own.start();
-    EXPECT_TRUE(nebis::test::comes_true(
+    EXPECT_TRUE(nebis::test::eventually(
         [&] { return two.run(at_two, request_with("k"), handler).outcome == Outcome::replayed; }));
     EXPECT_EQ(runs, 1);
 }
