@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "redis_server.hpp"
 
+#include "socket.hpp"
+
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <netinet/in.h>
@@ -10,6 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -37,6 +40,23 @@ bool is_free(std::uint16_t port) {
     const bool free = ::bind(fd, reinterpret_cast<const sockaddr*>(&at), sizeof at) == 0;
     ::close(fd);
     return free;
+}
+
+/// Whether Redis of that pid answers. A connection alone says little: the kernel takes it as soon as the port is open,
+/// before Redis has opened its Unix socket; and the port may be another one's. A refusal is an answer too.
+bool answers(std::uint16_t port, pid_t pid) {
+    const auto deadline = std::chrono::steady_clock::now() + seconds(1);
+    auto socket = redis::Socket::connect(*redis::parse_address("127.0.0.1:" + std::to_string(port)), deadline);
+    std::size_t sent = 0;
+    if (!socket || !socket->send("INFO server\r\n", sent, deadline)) return false;
+    std::array<char, 16'384> answer;
+    std::string_view end = "\r\n", text;
+    for (std::size_t size = 0; !text.ends_with(end); text = {answer.data(), size}) {
+        const auto more = socket->receive(answer.data() + size, answer.size() - size, deadline);
+        if (!more || *more == 0) return false;
+        size += *more;
+    }
+    return text.starts_with('-') || text.find("process_id:" + std::to_string(pid) + "\r") != text.npos;
 }
 
 }  // namespace
@@ -112,9 +132,7 @@ void RedisServer::wait_until_ready() {
                 pid_ = -1;
                 return true;
             }
-            auto connection =
-                redis::Socket::connect(*redis::parse_address(address()), std::chrono::steady_clock::now() + seconds(1));
-            return static_cast<bool>(connection);
+            return answers(port_, pid_);
         },
         patience);
     if (up && pid_ > 0) return;
