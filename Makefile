@@ -12,7 +12,7 @@ FIXED  := $(shell setarch -R true 2>/dev/null && echo setarch -R)
 BUILD   = cmake --preset $(1) >/dev/null && cmake --build --preset $(1) -j$(JOBS)
 
 .DEFAULT_GOAL := help
-.PHONY: help deps build run servers test sanitize explore torture bench coverage lint fmt install clean
+.PHONY: help deps build run servers test sanitize explore torture bench bench-engines coverage lint fmt install clean
 
 help:      ## this text
 	@sed -n 's/^\([a-z]*\): *[^#]*## /  make \1|/p' $(MAKEFILE_LIST) | column -t -s'|'
@@ -51,6 +51,10 @@ torture: deps  ## the order service under load, killed and stopped at random, th
 bench: deps  ## measure against the floor; one `bound` line each
 	$(call BUILD,release) --target nebis-bench
 	build/release/bin/nebis-bench $(ARGS)
+
+bench-engines: deps  ## the same with Redis and PostgreSQL, on servers of its own
+	$(call BUILD,release) --target nebis-bench-engines
+	build/release/bin/nebis-bench-engines $(ARGS)
 
 coverage: deps  ## lines and branches of src/protocol and src/identify
 	@tools/coverage $(JOBS)

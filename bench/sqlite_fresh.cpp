@@ -2,16 +2,15 @@
 #include "cases.hpp"
 #include "group_commit.hpp"
 #include "identify/digest.hpp"
+#include "in_flight.hpp"
 #include "sqlite_ours.hpp"
 
 #include <array>
 #include <atomic>
-#include <condition_variable>
 #include <cstddef>
 #include <deque>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <semaphore>
 #include <string>
 #include <thread>
@@ -21,13 +20,6 @@
 /// Fresh requests on SQLite with durable commits: what 64 of them at a time reach, and what a lone one waits.
 namespace nebis::bench {
 namespace {
-
-constexpr std::size_t in_flight = 64;
-
-const Handler& at_once() {
-    static const Handler handler([](const Request&, Execution&) { return order_answer(); });
-    return handler;
-}
 
 /// One connection, transactions of 64 rows: insert them, then update them. The lock-step is ideal: all 64 arrive
 /// together.
@@ -116,65 +108,6 @@ double bare_thread_rate(SqliteFloor& floor, std::vector<Keys>& keys, std::size_t
     return static_cast<double>(each * in_flight) / seconds_since(start);
 }
 
-/// 64 callers that never block: each callback starts the next request.
-class Callbacks {
-public:
-    Callbacks(const SqliteOurs& ours, std::vector<Keys>& keys, std::size_t total)
-        : ours_(ours), keys_(keys), left_(total) {}
-    double rate() {
-        const auto total = static_cast<double>(left_.load());
-        const auto start = Clock::now();
-        for (std::size_t i = 0; i < in_flight; ++i) next(i);
-        std::unique_lock lock(mutex_);
-        ended_.wait(lock, [&] { return idle_ == in_flight; });
-        const double rate = total / seconds_since(start);
-        watch_.check();
-        return rate;
-    }
-
-private:
-    void next(std::size_t caller) {
-        std::size_t left = left_.load(std::memory_order_relaxed);
-        while (left && !left_.compare_exchange_weak(left, left - 1)) {}
-        if (!left) {
-            const std::lock_guard lock(mutex_);
-            if (++idle_ == in_flight) ended_.notify_one();
-            return;
-        }
-        ours_.engine.run_async(ours_.operation, order_request(keys_[caller].next()), at_once(), inline_executor(),
-                               [this, caller](const Answer& answer) {
-                                   watch_.look(answer);
-                                   next(caller);
-                               });
-    }
-
-    const SqliteOurs& ours_;
-    std::vector<Keys>& keys_;
-    std::atomic<std::size_t> left_;
-    Watch watch_{Outcome::fresh};
-    std::mutex mutex_;
-    std::condition_variable ended_;
-    std::size_t idle_ = 0;
-};
-
-/// 64 threads that block.
-double thread_rate(const SqliteOurs& ours, std::vector<Keys>& keys, std::size_t total) {
-    Watch watch(Outcome::fresh);
-    const std::size_t each = total / in_flight;
-    const auto start = Clock::now();
-    {
-        std::vector<std::jthread> callers;
-        for (std::size_t i = 0; i < in_flight; ++i)
-            callers.emplace_back([&, i] {
-                for (std::size_t n = 0; n < each; ++n)
-                    watch.look(ours.engine.run(ours.operation, order_request(keys[i].next()), at_once()));
-            });
-    }
-    const double rate = static_cast<double>(each * in_flight) / seconds_since(start);
-    watch.check();
-    return rate;
-}
-
 }  // namespace
 
 void sqlite_fresh(Context& context) {
@@ -204,11 +137,15 @@ void sqlite_fresh(Context& context) {
     };
     against_floor(
         "sqlite-fresh-callbacks", 0.85, "64 in flight from callbacks",
-        [&](const SqliteOurs& ours, std::vector<Keys>& keys) { return Callbacks(ours, keys, total).rate(); },
+        [&](const SqliteOurs& ours, std::vector<Keys>& keys) {
+            return callback_rate(ours.engine, ours.operation, keys, total);
+        },
         [&](SqliteFloor& floor, std::vector<Keys>& keys) { return bare_callback_rate(floor, keys, total); });
     against_floor(
         "sqlite-fresh-threads", 0.65, "64 in flight from 64 threads",
-        [&](const SqliteOurs& ours, std::vector<Keys>& keys) { return thread_rate(ours, keys, total); },
+        [&](const SqliteOurs& ours, std::vector<Keys>& keys) {
+            return thread_rate(ours.engine, ours.operation, keys, total);
+        },
         [&](SqliteFloor& floor, std::vector<Keys>& keys) { return bare_thread_rate(floor, keys, total); });
 }
 

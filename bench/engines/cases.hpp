@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "harness.hpp"
+
+/// One function a case; `cases.cpp` lists them.
+namespace nebis::bench {
+
+void redis_postgres_fresh(Context& context);
+void redis_postgres_lone(Context& context);
+void redis_duplicates(Context& context);
+
+}  // namespace nebis::bench
