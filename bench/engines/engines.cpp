@@ -4,6 +4,8 @@
 #include "harness.hpp"
 #include "workload.hpp"
 
+#include <hiredis/hiredis.h>
+
 #include <utility>
 
 namespace nebis::bench {
@@ -25,7 +27,20 @@ Engine open(const std::string& table, const std::string& configuration) {
 
 }  // namespace
 
-test::Server& redis_server() { return test::Server::shared("redis"); }
+test::Server& redis_server() {
+    // A lock is a hint: nobody needs it on a disk.
+    static test::Server one("redis", /*quick=*/true);
+    static const bool in_memory = [] {
+        redisContext* const context = redisConnect("127.0.0.1", static_cast<int>(one.port()));
+        void* const reply = redisCommand(context, "CONFIG SET appendonly no");
+        const bool done = reply && static_cast<redisReply*>(reply)->type == REDIS_REPLY_STATUS;
+        freeReplyObject(reply);
+        redisFree(context);
+        return done;
+    }();
+    if (!in_memory) give_up("Redis keeps its append-only file");
+    return one;
+}
 test::Server& postgres_server() { return test::Server::shared("postgres"); }
 
 postgres::Options postgres_options() {

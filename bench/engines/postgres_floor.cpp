@@ -43,12 +43,9 @@ void PostgresFloor::insert(std::span<const std::string> keys) {
     Array ids(postgres::bytea_type), operations(postgres::text_type), status(postgres::int8_type),
         owners(postgres::bytea_type), hashes(postgres::bytea_type), leases(postgres::int8_type),
         retentions(postgres::int8_type), not_after(postgres::int8_type), instances(postgres::text_type),
-        bodies(postgres::bytea_type), sought(postgres::bytea_type), mine(postgres::bytea_type);
+        bodies(postgres::bytea_type);
     for (const auto& key : keys) {
-        const std::string id = trace_prefix_ + key;
-        ids.add(id);
-        sought.add(id);
-        mine.add(owner);
+        ids.add(trace_prefix_ + key);
         operations.add("createOrder");
         status.add(std::int64_t{0});
         owners.add(owner);
@@ -59,13 +56,11 @@ void PostgresFloor::insert(std::span<const std::string> keys) {
         instances.add("bench-host-1-4242");
         bodies.add(std::string_view());
     }
-    Params rows, look;
+    Params rows;
     for (Array* column :
          {&ids, &operations, &status, &owners, &hashes, &leases, &retentions, &not_after, &instances, &bodies})
         rows.add(std::move(*column));
-    look.add(std::move(sought));
-    look.add(std::move(mine));
-    const auto answers = sure(connection_->run({{Sql::insert_new, &rows}, {Sql::look, &look}}, soon()));
+    const auto answers = sure(connection_->run({{Sql::insert_new, &rows}}, soon()));
     const auto& made = answers.at(0);
     if (static_cast<std::size_t>(made.size()) != keys.size()) give_up("floor: a row was there already");
     versions_.clear();

@@ -191,7 +191,7 @@ struct CleanRequest {
 struct StoreTraits {
     std::size_t max_sessions = 2;  ///< more than this only starve each other
     std::size_t batch_max = 64;
-    bool one_commit_for_begin_and_finish = false;  ///< `write` commits once (SQLite)
+    bool one_commit_for_begin_and_finish = false;  ///< `write` commits once, and can't deadlock with another one
     bool durable = true;                           ///< survives the process
     bool shared = true;                            ///< other processes see it
     bool in_process = false;                       ///< answers at once from memory: called directly, without a queue

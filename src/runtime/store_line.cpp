@@ -90,8 +90,8 @@ std::shared_ptr<StoreLine> StoreLine::make(std::shared_ptr<Store> store, Options
     queue.slots = static_cast<unsigned>(line->traits_.max_sessions);
     queue.batch_max = line->traits_.batch_max;
     queue.queue_max = line->options_.queue_max;
-    // Begin and finish in one transaction deadlock between two nodes; only a store with one writer may mix them, and
-    // saves a commit.
+    // Begin and finish in one transaction would deadlock between two nodes where batches wait for rows; a store that
+    // has one writer, or never waits, may mix them, and saves a commit.
     queue.group = {
         0,
         line->traits_.one_commit_for_begin_and_finish ? static_cast<unsigned char>(0) : static_cast<unsigned char>(2),

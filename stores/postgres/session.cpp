@@ -86,16 +86,11 @@ BeginOutcome late_at(StoreMillis now) {
     return out;
 }
 
-Array keys_of(std::span<const BeginRequest> in) {
-    Array keys(bytea_type);
-    for (const auto& one : in) keys.add(one.trace_id);
-    return keys;
-}
-
 Params new_rows(std::span<const BeginRequest> in) {
-    Array operations(text_type), status(int8_type), owners(bytea_type), hashes(bytea_type), leases(int8_type),
-        retentions(int8_type), not_after(int8_type), instances(text_type), bodies(bytea_type);
+    Array keys(bytea_type), operations(text_type), status(int8_type), owners(bytea_type), hashes(bytea_type),
+        leases(int8_type), retentions(int8_type), not_after(int8_type), instances(text_type), bodies(bytea_type);
     for (const auto& one : in) {
+        keys.add(one.trace_id);
         operations.add(one.operation);
         status.add(std::int64_t{static_cast<int>(one.status)});
         owners.add(bytes_of(one.owner));
@@ -108,10 +103,8 @@ Params new_rows(std::span<const BeginRequest> in) {
     }
     Params params;
     for (Array* column :
-         {&operations, &status, &owners, &hashes, &leases, &retentions, &not_after, &instances, &bodies}) {
-        if (column == &operations) params.add(keys_of(in));
+         {&keys, &operations, &status, &owners, &hashes, &leases, &retentions, &not_after, &instances, &bodies})
         params.add(std::move(*column));
-    }
     return params;
 }
 
@@ -228,17 +221,13 @@ void Session::begin(std::span<const BeginRequest> in, Begun out, Deadline deadli
 
 Result<void> Session::begin_batch(std::span<const BeginRequest> in, Begun out, Deadline deadline) {
     const Params fresh = new_rows(in);
-    Params sought;
-    sought.add(keys_of(in));
-    {
-        Array owners(bytea_type);
-        for (const auto& one : in) owners.add(bytes_of(one.owner));
-        sought.add(std::move(owners));
-    }
-    auto rows = run({{Sql::insert_new, &fresh}, {Sql::look, &sought}}, deadline);
+    auto rows = run({{Sql::insert_new, &fresh}}, deadline);
     if (!rows) return std::move(rows).error();
-    const Rows& inserted = rows->at(0);
-    const Rows& seen = rows->at(1);
+    settle_begun(in, rows->at(0), out, deadline);
+    return {};
+}
+
+void Session::settle_begun(std::span<const BeginRequest> in, const Rows& inserted, Begun out, Deadline deadline) {
     std::vector<bool> done(in.size(), false);
     for (int row = 0; row < inserted.size(); ++row) {
         const auto at = std::lower_bound(in.begin(), in.end(), inserted.bytes(row, 0),
@@ -247,10 +236,30 @@ Result<void> Session::begin_batch(std::span<const BeginRequest> in, Begun out, D
         out[i] = acquired(static_cast<std::uint64_t>(inserted.number(row, 1)), 1, in[i].owner, inserted.number(row, 2));
         done[i] = true;
     }
+    std::vector<std::size_t> left;
+    for (std::size_t i = 0; i < in.size(); ++i)
+        if (!done[i]) left.push_back(i);
+    if (!left.empty()) look_at(in, left, out, deadline);
+}
+
+void Session::look_at(std::span<const BeginRequest> in, std::span<const std::size_t> which, Begun out,
+                      Deadline deadline) {
+    Params keys;
+    {
+        Array array(bytea_type);
+        for (const auto i : which) array.add(in[i].trace_id);
+        keys.add(std::move(array));
+    }
+    // A snapshot of its own: it sees the rows for whose sake nothing was inserted.
+    auto rows = read({{Sql::find, &keys}}, deadline);
+    if (!rows) {
+        for (const auto i : which) out[i] = rows.error();
+        return;
+    }
+    const Rows& seen = rows->at(0);
     std::vector<std::size_t> existing;
     for (int row = 0; row < seen.size(); ++row) {
-        const auto i = place(seen, row);
-        if (done[i]) continue;
+        const auto i = which[place(seen, row)];
         const auto now = seen.number(row, now_column);
         if (runtime::late(in[i], now)) {
             out[i] = late_at(now);
@@ -265,15 +274,13 @@ Result<void> Session::begin_batch(std::span<const BeginRequest> in, Begun out, D
             out[i] = refused(seen, row, *head, verdict, now);
         }
     }
-    if (existing.empty()) return {};
+    if (existing.empty()) return;
     auto taken = take_over(in, existing, out, deadline);
-    if (taken) return {};
-    // What the first transaction did stands.
+    if (taken) return;
     for (const auto i : existing) out[i] = taken.error();
-    if (existing.size() == 1 || !perhaps_one_row(taken.error().code())) return {};
+    if (existing.size() == 1 || !perhaps_one_row(taken.error().code())) return;
     for (const auto i : existing)
         if (auto one = take_over(in, std::span(&i, 1), out, deadline); !one) out[i] = std::move(one).error();
-    return {};
 }
 
 Result<void> Session::take_over(std::span<const BeginRequest> in, std::span<const std::size_t> which, Begun out,
@@ -348,21 +355,24 @@ Result<void> Session::take_over(std::span<const BeginRequest> in, std::span<cons
 
 // ---- finish
 
-void Session::finish(std::span<const FinishRequest> in, std::span<Result<FinishOutcome>> out, Deadline deadline) {
+void Session::finish(std::span<const FinishRequest> in, Finished out, Deadline deadline) {
     if (in.empty()) return;
     in_one_or_each(
         in, out,
-        [&](std::span<const FinishRequest> some, std::span<Result<FinishOutcome>> outcomes) {
-            return finish_batch(some, outcomes, deadline);
-        },
+        [&](std::span<const FinishRequest> some, Finished outcomes) { return finish_batch(some, outcomes, deadline); },
         [](const FinishRequest&, Result<FinishOutcome>&) {});
 }
 
-Result<void> Session::finish_batch(std::span<const FinishRequest> in, std::span<Result<FinishOutcome>> out,
-                                   Deadline deadline) {
+Result<void> Session::finish_batch(std::span<const FinishRequest> in, Finished out, Deadline deadline) {
     const Params params = finished_rows(in);
     auto rows = run({{Sql::finish, &params}}, deadline);
     if (!rows) return std::move(rows).error();
+    settle_finished(in, rows->at(0), out, deadline);
+    return {};
+}
+
+void Session::settle_finished(std::span<const FinishRequest> in, const Rows& finished, Finished out,
+                              Deadline deadline) {
     std::vector<bool> applied(in.size(), false);
     const auto note = [&](const Rows& written, std::size_t offset) {
         for (int row = 0; row < written.size(); ++row) {
@@ -374,7 +384,7 @@ Result<void> Session::finish_batch(std::span<const FinishRequest> in, std::span<
             applied[i] = true;
         }
     };
-    note(rows->at(0), 0);
+    note(finished, 0);
     const auto read_back = [&](std::size_t i) -> Result<FindOutcome> {
         const FindRequest one{in[i].trace_id};
         Result<FindOutcome> found = FindOutcome{};
@@ -411,7 +421,29 @@ Result<void> Session::finish_batch(std::span<const FinishRequest> in, std::span<
         done.current = std::move(found->record);
         out[i] = std::move(done);
     }
-    return {};
+}
+
+// ---- both
+
+void Session::write(std::span<const FinishRequest> finishes, Finished finished, std::span<const BeginRequest> begins,
+                    Begun begun, Deadline deadline) {
+    if (!finishes.empty() && !begins.empty()) {
+        const Params done = finished_rows(finishes), fresh = new_rows(begins);
+        auto rows = run({{Sql::finish, &done}, {Sql::insert_new, &fresh}}, deadline);
+        if (rows) {
+            settle_finished(finishes, rows->at(0), finished, deadline);
+            settle_begun(begins, rows->at(1), begun, deadline);
+            return;
+        }
+        if (!perhaps_one_row(rows.error().code())) {
+            fill(finished, rows.error());
+            fill(begun, rows.error());
+            return;
+        }
+        // Nothing was applied, perhaps for the sake of one row: those of the other kind need not suffer.
+    }
+    finish(finishes, finished, deadline);
+    begin(begins, begun, deadline);
 }
 
 // ---- renew, find, upkeep

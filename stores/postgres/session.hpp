@@ -8,8 +8,9 @@
 
 namespace nebis::postgres {
 
-/// One connection of a record table. A batch is one round trip and one commit, unless existing rows must change hands:
-/// then the rows concerned are locked, judged by the rules in C++ and written in a second transaction.
+/// One connection of a record table. A batch is one round trip and one commit, finishes and begins together. Begins
+/// that found a row are looked at in a second one; when such a row must change hands it is locked, judged by the rules
+/// in C++ and written in a transaction of its own.
 class Session final : public StoreSession {
 public:
     Session(Options options, std::string table, std::unique_ptr<Connection> connection)
@@ -17,6 +18,8 @@ public:
 
     void begin(std::span<const BeginRequest> in, std::span<Result<BeginOutcome>> out, Deadline deadline) override;
     void finish(std::span<const FinishRequest> in, std::span<Result<FinishOutcome>> out, Deadline deadline) override;
+    void write(std::span<const FinishRequest> finishes, std::span<Result<FinishOutcome>> finished,
+               std::span<const BeginRequest> begins, std::span<Result<BeginOutcome>> begun, Deadline deadline) override;
     void renew(std::span<const RenewRequest> in, std::span<Result<RenewOutcome>> out, Deadline deadline) override;
     void find(std::span<const FindRequest> in, std::span<Result<FindOutcome>> out, Deadline deadline) override;
     Result<std::vector<Record>> recover(const RecoverRequest& request, Deadline deadline) override;
@@ -28,6 +31,7 @@ public:
 
 private:
     using Begun = std::span<Result<BeginOutcome>>;
+    using Finished = std::span<Result<FinishOutcome>>;
 
     /// On a healthy connection, opened anew after a fault that spent the last one.
     Result<std::vector<Rows>> run(std::initializer_list<Step> steps, Deadline deadline);
@@ -35,11 +39,15 @@ private:
     Result<std::vector<Rows>> read(std::initializer_list<Step> steps, Deadline deadline);
 
     Result<void> begin_batch(std::span<const BeginRequest> in, Begun out, Deadline deadline);
+    /// After the commit: what became of each, from the rows that `insert_new` returned.
+    void settle_begun(std::span<const BeginRequest> in, const Rows& inserted, Begun out, Deadline deadline);
+    /// Those that had a row.
+    void look_at(std::span<const BeginRequest> in, std::span<const std::size_t> which, Begun out, Deadline deadline);
     /// Rows that are there and must be written.
     Result<void> take_over(std::span<const BeginRequest> in, std::span<const std::size_t> which, Begun out,
                            Deadline deadline);
-    Result<void> finish_batch(std::span<const FinishRequest> in, std::span<Result<FinishOutcome>> out,
-                              Deadline deadline);
+    Result<void> finish_batch(std::span<const FinishRequest> in, Finished out, Deadline deadline);
+    void settle_finished(std::span<const FinishRequest> in, const Rows& finished, Finished out, Deadline deadline);
     Result<void> renew_batch(std::span<const RenewRequest> in, std::span<Result<RenewOutcome>> out, Deadline deadline);
 
     Options options_;

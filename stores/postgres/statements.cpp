@@ -46,11 +46,6 @@ constexpr std::array texts{
          "n "
          "WHERE n.not_after = 0 OR n.millis <= n.not_after "
          "ON CONFLICT (trace_id) DO NOTHING RETURNING r.trace_id, r.version, r.update_time"},
-    // What insert_new left. It runs in the same transaction and sees more: a snapshot of its own.
-    Text{"look",
-         "SELECT g.n, $millis, $columns FROM unnest($1::bytea[], $2::bytea[]) WITH ORDINALITY AS g(trace_id, owner, n) "
-         "LEFT JOIN @ r ON r.trace_id = g.trace_id AND (r.owner = g.owner AND r.xmin = "
-         "pg_current_xact_id_if_assigned()::xid) IS NOT TRUE"},
     Text{"lock",
          "SELECT g.n, 0::int8, $columns FROM unnest($1::bytea[]) WITH ORDINALITY AS g(trace_id, n) "
          "JOIN @ r ON r.trace_id = g.trace_id FOR UPDATE OF r SKIP LOCKED"},

@@ -16,7 +16,6 @@ enum class Sql : std::uint8_t {
     timeouts,
     now,
     insert_new,
-    look,
     lock,
     take,
     lapse,

@@ -13,7 +13,11 @@ public:
     PostgresStore(Options options, std::string table) : options_(std::move(options)), table_(std::move(table)) {}
 
     std::string_view name() const noexcept override { return "postgres"; }
-    StoreTraits traits() const noexcept override { return {}; }
+    StoreTraits traits() const noexcept override {
+        StoreTraits traits;
+        traits.one_commit_for_begin_and_finish = true;
+        return traits;
+    }
 
     Result<void> verify(Deadline deadline) override {
         auto connection = ready(deadline);
