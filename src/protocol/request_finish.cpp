@@ -5,12 +5,6 @@
 #include <algorithm>
 
 namespace nebis::protocol {
-namespace {
-
-constexpr std::uint8_t give_back_tries = 8;
-constexpr std::uint8_t orphan_tries = 6;
-
-}  // namespace
 
 Action RequestMachine::handled(const Event& event) {
     if (unprotected_ || rules_->mode == Mode::mark) finish_status_ = event.result;  // told, though nothing is written
@@ -209,6 +203,7 @@ Action RequestMachine::finish_ended(const Event& event) {
 
 Action RequestMachine::give_back(Millis now) {
     tries_ = 0;
+    phase_started_ = now;
     back_off_ = rules_->retry_first;
     return send_give_back(now);
 }
@@ -224,14 +219,14 @@ Action RequestMachine::send_give_back(Millis now) {
 
 Action RequestMachine::gave_back(const Event& event) {
     acquired_ = false;
-    if (event.kind == Event::Kind::finish_failed && tries_ < give_back_tries) {
-        giving_back_ = true;
-        if (answered_) return back_off(State::give_back_waiting, event.now);
-    } else {
-        giving_back_ = false;
-    }
+    giving_back_ = event.kind == Event::Kind::finish_failed && worth_another_try(event.now);
+    if (giving_back_ && answered_) return back_off(State::give_back_waiting, event.now);
     if (answered_) return leave(event.now);
     return answer(abandoned_ ? Verdict::abandoned : Verdict::unavailable);
+}
+
+bool RequestMachine::worth_another_try(Millis now) const noexcept {
+    return tries_ < least_tries || now - phase_started_ < rules_->record_for;
 }
 
 /// A begin whose reply was lost may have been applied after this attempt had found another way to its end: look once it
@@ -239,7 +234,7 @@ Action RequestMachine::gave_back(const Event& event) {
 Action RequestMachine::orphan(const Event& event) {
     const RowView& row = event.row;
     if (event.kind == Event::Kind::find_failed) {
-        if (tries_ < orphan_tries) return back_off(State::orphan_waiting, event.now);
+        if (worth_another_try(event.now)) return back_off(State::orphan_waiting, event.now);
     } else if (row.exists && row.ours && !(ran_ && row.version == version_) &&
                (row.status == RecordStatus::processing || row.status == RecordStatus::unknown ||
                 row.status == RecordStatus::marked)) {

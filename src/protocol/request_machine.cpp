@@ -136,7 +136,8 @@ Action RequestMachine::after_leave(Millis now) {
         tries_ = 0;
         back_off_ = rules_->retry_first;
         // The store still takes a begin in the very millisecond of its not-after, and its clock isn't quite ours.
-        return wait(State::orphan_waiting, now + rules_->begin_budget + rules_->margin);
+        phase_started_ = now + rules_->begin_budget + rules_->margin;
+        return wait(State::orphan_waiting, phase_started_);
     }
     state_ = State::done;
     return {.kind = Action::Kind::done};
@@ -164,7 +165,8 @@ Action RequestMachine::back_off(State next, Millis now) {
 std::array<std::uint64_t, 3> RequestMachine::digest(Millis now) const noexcept {
     if (state_ == State::done) return {static_cast<std::uint64_t>(state_), 0, 0};
     std::uint64_t what = static_cast<std::uint64_t>(state_) | static_cast<std::uint64_t>(then_) << 8 |
-                         static_cast<std::uint64_t>(finish_status_) << 16 | static_cast<std::uint64_t>(tries_) << 24;
+                         static_cast<std::uint64_t>(finish_status_) << 16 |
+                         static_cast<std::uint64_t>(std::min(tries_, least_tries)) << 24;
     std::uint64_t flags = 0;
     for (bool flag : {lock_, lock_sure_, acquired_, answered_, abandoned_, ran_, unprotected_, begin_resent_, stray_,
                       asked_, keep_, recording_, giving_back_, wait_after_leave_, maybe_})
@@ -174,9 +176,11 @@ std::array<std::uint64_t, 3> RequestMachine::digest(Millis now) const noexcept {
         return static_cast<std::uint64_t>(std::clamp<Millis>(now - moment, 0, bound + 1)) & 0xFFFF;
     };
     const auto left = [now](Millis moment) { return static_cast<std::uint64_t>(std::max<Millis>(moment - now, 0)); };
-    const bool ending = recording_ || state_ == State::finishing || state_ == State::finish_waiting ||
+    const bool ending = recording_ || giving_back_ || state_ == State::finishing || state_ == State::finish_waiting ||
                         state_ == State::disproving || state_ == State::disprove_waiting ||
-                        state_ == State::inside_disproving;
+                        state_ == State::inside_disproving || state_ == State::giving_back ||
+                        state_ == State::give_back_waiting || state_ == State::orphan_waiting ||
+                        state_ == State::orphan_finding;
     const std::uint64_t phase = ending ? since(phase_started_, rules_->finish_budget + rules_->record_for) : 0;
     const std::uint64_t wait = rules_->wait_for_answer ? left(wait_end_) & 0xFFF : 0;
     const std::uint64_t rest = wait_after_leave_ ? static_cast<std::uint64_t>(remaining_) & 0x3FF : 0;

@@ -37,7 +37,7 @@ struct Rules {
     Millis begin_budget = 2'000;
     Millis finish_budget = 5'000;   ///< how long the caller waits for the record of its finished handler
     Millis retention = 86'400'000;  ///< a record stays at least that long after the begin that made it
-    Millis record_for = 600'000;    ///< how long the process goes on trying after that
+    Millis record_for = 600'000;    ///< how long the process goes on trying after that, and to give a claim back
     Millis retry_first = 20;        ///< back-off of repeated finishes
     Millis retry_max = 5'000;
 };
@@ -203,6 +203,9 @@ private:
         done,
     };
 
+    /// A claim that nobody works on is given back for as long as the process keeps trying, and at least so many times,
+    /// however slow the replies: else it would end as UNKNOWN though nothing happened.
+    static constexpr std::uint8_t least_tries = 6;
     /// A waiting duplicate looks at least this long apart; the runtime's change notification comes before it.
     static constexpr Millis shortest_wait = 20;
 
@@ -230,6 +233,7 @@ private:
     Action give_back(Millis now);
     Action send_give_back(Millis now);
     Action gave_back(const Event& event);
+    bool worth_another_try(Millis now) const noexcept;
     Action orphan(const Event& event);
     Action unknown_row(Millis now, std::uint64_t version);
     Action reserved(const Event& event);

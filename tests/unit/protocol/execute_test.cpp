@@ -215,20 +215,22 @@ TEST(Begin, the_handler_starts_only_while_the_lease_surely_lives) {
                        {proceed(), "done"}});
 }
 
-TEST(GiveBack, is_tried_again_after_the_answer_and_not_for_ever) {
-    Script script(bare);
+TEST(GiveBack, is_tried_again_after_the_answer_as_long_as_a_finish_is) {
+    Rules rules = bare;
+    rules.record_for = 10'000;
+    Script script(rules);
     script.play({{start(), "begin lapse"},
                  {acquired(7), "run v7"},
                  {not_started(), "give_back FAIL v7"},
                  {finish_failed(), "answer unavailable"},
                  {proceed(), "wait 20"}});
     Millis pause = 20;
-    for (int i = 0; i < 7; ++i) {
+    while (script.now() + 2 * pause < rules.record_for) {
         script.play({{timer(), "give_back FAIL v7", pause}});
-        pause *= 2;
+        pause = std::min<Millis>(2 * pause, rules.retry_max);
         script.play({{finish_failed(), "wait " + std::to_string(script.now() + pause)}});
     }
-    script.play({{timer(), "give_back FAIL v7", pause}, {finish_failed(), "done"}});
+    script.play({{timer(), "give_back FAIL v7", pause}, {finish_failed(), "done", rules.record_for}});
     Script(bare).play({{start(), "begin lapse"},
                        {acquired(7), "run v7"},
                        {not_started(), "give_back FAIL v7"},
@@ -344,8 +346,29 @@ TEST(Finish, back_off_is_bounded) {
                         {finish_failed(), "wait 80"}});
 }
 
+// An outage that outlasts a few quick tries must not leave a claim behind that nobody works on.
+TEST(GiveBack, waits_for_a_store_that_stays_away_and_makes_a_few_tries_however_slow_each_is) {
+    Rules rules = bare;
+    rules.record_for = 100;
+    Script script(rules);
+    script.play({{start(), "begin lapse"},
+                 {acquired(7), "run v7"},
+                 {not_started(), "give_back FAIL v7"},
+                 {finish_failed(), "answer unavailable", 1'000},
+                 {proceed(), "wait 1020"}});
+    Millis pause = 20;
+    for (int tries = 1; tries < 6; ++tries) {
+        script.play({{timer(), "give_back FAIL v7", pause}});
+        pause *= 2;
+        script.play({{finish_failed(), "wait " + std::to_string(script.now() + 1'000 + pause), 1'000}});
+    }
+    script.play({{timer(), "give_back FAIL v7", pause}, {finish_failed(), "done", 1'000}});
+}
+
 TEST(Finish, a_lost_begin_that_lands_after_a_clean_failure_is_given_back) {
-    Script script(bare);
+    Rules rules = bare;
+    rules.record_for = 1'000;
+    Script script(rules);
     script.play({{start(), "begin lapse"},
                  {begin_failed(true), "find"},
                  {nothing_found(), "begin lapse"},
@@ -358,9 +381,11 @@ TEST(Finish, a_lost_begin_that_lands_after_a_clean_failure_is_given_back) {
     taken.play({{found(live(8, true)), "give_back FAIL v8"}, {applied(), "done"}});
     own.play({{found(row(Status::unknown, 7, true)), "done"}});  // the handler ran under it: hands off
     blind.play({{find_failed(), "wait 2520"}, {timer(), "find", 20}, {found(live(9, false)), "done"}});
+    // A store that is away: looked for as long as a finish would be tried.
     for (int i = 0; i < 6; ++i)
         script.play({{find_failed(), "wait " + std::to_string(script.now() + (20 << i))}, {timer(), "find", 20 << i}});
     script.play({{find_failed(), "done"}});
+    EXPECT_GE(script.now(), 2'500 + rules.record_for);
 }
 
 }  // namespace
