@@ -20,6 +20,7 @@ namespace {
 /// Both engines by one connection each, 64 requests in lock-step: enter, begin, finish, leave.
 class Floor {
 public:
+    explicit Floor(std::uint64_t seed) : generator_(seed) {}
     double rate(std::size_t total) {
         const auto start = Clock::now();
         for (std::size_t n = 0; n < total; n += in_flight) step();
@@ -37,7 +38,7 @@ public:
 private:
     RedisFloor redis_{redis_server().port()};
     PostgresFloor postgres_{postgres_options()};
-    Keys generator_{2};
+    Keys generator_;
     std::array<std::string, in_flight> keys_;
 };
 
@@ -78,7 +79,7 @@ std::vector<Keys> many_keys(std::size_t seed) {
 
 void redis_postgres_fresh(Context& context) {
     const std::size_t total = context.count(25'600) / in_flight * in_flight;
-    Floor floor;
+    Floor floor(2);
     ByHand by_hand(300);
     const RedisPostgres callbacks("callback_record"), threads("thread_record");
     auto callback_keys = many_keys(100), thread_keys = many_keys(200);
@@ -106,7 +107,7 @@ void redis_postgres_fresh(Context& context) {
 
 void redis_postgres_lone(Context& context) {
     const std::size_t total = context.count(2'000);
-    Floor floor;
+    Floor floor(4);
     const RedisPostgres ours("lone_record");
     Keys keys(3);
     Request request = order_request(keys.next());
