@@ -77,6 +77,14 @@ TEST(Server, a_cluster_has_six_members) {
     for (const auto& member : cluster.members()) EXPECT_TRUE(accepts(cluster, member)) << member;
 }
 
+TEST(Server, a_replicated_postgres_has_a_primary_and_a_replica) {
+    Server group("postgres-replicated", true);
+    ASSERT_EQ(group.members().size(), 2U);
+    group.kill("postgres-replicated-primary");
+    EXPECT_FALSE(accepts(group, "postgres-replicated-primary"));
+    EXPECT_TRUE(accepts(group, "postgres-replicated-replica"));
+}
+
 TEST(Server, an_impossible_one_is_a_clear_error) {
     EXPECT_THROW(Server("no-such-kind"), ServerError);
     Server& redis = Server::shared("redis");
