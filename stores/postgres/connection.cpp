@@ -148,9 +148,9 @@ Result<Rows> Connection::query(const std::string& sql, Deadline deadline) {
     return *std::move(rows);
 }
 
-Result<void> Connection::prepare(const std::string& table, Deadline deadline) {
+Result<void> Connection::prepare(const std::string& table, Deadline deadline, Use use) {
     if (PQenterPipelineMode(connection_) != 1) return broken();
-    const auto statements = statements_of(table);
+    const auto statements = statements_of(table, use);
     for (const auto& [name, sql] : statements)
         if (PQsendPrepare(connection_, name, sql.c_str(), 0, nullptr) != 1) return broken();
     if (PQpipelineSync(connection_) != 1) return broken();
@@ -175,6 +175,22 @@ Result<std::vector<Rows>> Connection::run(std::initializer_list<Step> steps, Dea
     const auto timeout = left >= statement_timeout_
                              ? statement_timeout_
                              : static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(left)));
+    if (timeout == server_timeout_) return exchange(steps, nullptr, deadline);
+    Params limits;
+    limits.add(timeout);
+    limits.add(std::min(timeout, lock_timeout));
+    auto rows = exchange(steps, &limits, deadline);
+    if (rows || !spent_) server_timeout_ = timeout;
+    return rows;
+}
+
+Result<std::vector<Rows>> Connection::go_on(std::initializer_list<Step> steps, Deadline deadline) {
+    if (millis_until(deadline) <= 0) return too_late();
+    return exchange(steps, nullptr, deadline);
+}
+
+Result<std::vector<Rows>> Connection::exchange(std::initializer_list<Step> steps, const Params* timeouts,
+                                               Deadline deadline) {
     const auto send = [&](const Step& step) {
         static const Params none;
         std::vector<const char*> values;
@@ -188,11 +204,8 @@ Result<std::vector<Rows>> Connection::run(std::initializer_list<Step> steps, Dea
                                    lengths.data(), formats.data(), 1) == 1;
     };
     int syncs = 1;
-    if (timeout != server_timeout_) {
-        Params limits;
-        limits.add(timeout);
-        limits.add(std::min(timeout, lock_timeout));
-        if (!send({Sql::timeouts, &limits}) || PQpipelineSync(connection_) != 1) return surely_not_applied(broken());
+    if (timeouts) {
+        if (!send({Sql::timeouts, timeouts}) || PQpipelineSync(connection_) != 1) return surely_not_applied(broken());
         ++syncs;
     }
     for (const Step& step : steps)
@@ -226,10 +239,27 @@ Result<std::vector<Rows>> Connection::run(std::initializer_list<Step> steps, Dea
                 if (!fault) fault = answered(*result);
         }
     }
-    server_timeout_ = timeout;
     if (!fault) return rows;
     if (connection_is_spent(fault->code())) spent_ = true;
     return *std::move(fault);
+}
+
+PGconn* Connection::lend() noexcept {
+    if (PQexitPipelineMode(connection_) == 1 && PQsetnonblocking(connection_, 0) == 0) return connection_;
+    spent_ = true;
+    return nullptr;
+}
+
+Connection::Left Connection::take_back() noexcept {
+    const auto state = PQtransactionStatus(connection_);
+    // A pipeline or an answer that wasn't read to its end is something under way.
+    if (state == PQTRANS_UNKNOWN || state == PQTRANS_ACTIVE || PQexitPipelineMode(connection_) != 1 ||
+        PQsetnonblocking(connection_, 1) != 0 || PQenterPipelineMode(connection_) != 1) {
+        spent_ = true;
+        return Left::unusable;
+    }
+    if (state == PQTRANS_IDLE) return Left::ended;
+    return state == PQTRANS_INERROR ? Left::aborted : Left::open;
 }
 
 bool Connection::usable() noexcept {

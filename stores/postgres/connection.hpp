@@ -25,7 +25,7 @@ public:
     Connection& operator=(const Connection&) = delete;
 
     /// Prepares the statements of a table and goes over to pipelines. Only then `run`.
-    Result<void> prepare(const std::string& table, Deadline deadline);
+    Result<void> prepare(const std::string& table, Deadline deadline, Use use = Use::session);
 
     /// Statements as text, one or several with semicolons, as one transaction; the rows of the last. Only before
     /// `prepare`.
@@ -35,6 +35,23 @@ public:
     /// (then nothing is applied), `unavailable` when nothing was sent, else `maybe_applied`. After the last two the
     /// connection is spent.
     Result<std::vector<Rows>> run(std::initializer_list<Step> steps, Deadline deadline);
+
+    /// The same inside a transaction that an earlier `run` opened: its time-outs stay as they are.
+    Result<std::vector<Rows>> go_on(std::initializer_list<Step> steps, Deadline deadline);
+
+    /// For the body of an `atomic` transaction: blocking, no pipeline. Until `take_back`. Null: it broke.
+    PGconn* lend() noexcept;
+    enum class Left : std::uint8_t {
+        open,     ///< a transaction, perhaps another one
+        aborted,  ///< after an error no statement counts any more
+        ended,    ///< no transaction
+        unusable  ///< the connection broke, or something is under way on it
+    };
+    /// How the body left it.
+    Left take_back() noexcept;
+    bool in_transaction() const noexcept { return PQtransactionStatus(connection_) != PQTRANS_IDLE; }
+    /// Somebody else may have set other time-outs.
+    void forget_timeouts() noexcept { server_timeout_ = 0; }
 
     /// False: it must not be used again. Looks whether the server has hung up meanwhile, so that a restart costs an
     /// idle connection and not an unknown outcome.
@@ -52,6 +69,7 @@ private:
     /// The next result of a statement; null when it has no more.
     Result<PGresult*> next(Deadline deadline);
     Error broken();
+    Result<std::vector<Rows>> exchange(std::initializer_list<Step> steps, const Params* timeouts, Deadline deadline);
 
     PGconn* connection_;
     std::int64_t statement_timeout_;

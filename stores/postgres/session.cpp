@@ -2,8 +2,7 @@
 #include "session.hpp"
 
 #include "errors.hpp"
-#include "runtime/row_rules.hpp"
-#include "runtime/snapshot.hpp"
+#include "requests.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -16,17 +15,9 @@ using runtime::StoreTime;
 
 namespace {
 
-/// Where a record stands in the rows of `look`, `lock`, `find` and `recover`: behind its number and the clock.
-constexpr int number_column = 0, now_column = 1, record_column = 2;
-
 template <class Outcomes>
 void fill(Outcomes out, const Error& error) {
     for (auto& one : out) one = error;
-}
-
-template <class Number>
-std::int64_t to_signed(Number number) {
-    return static_cast<std::int64_t>(number);
 }
 
 /// The place in the batch that `n` of WITH ORDINALITY means.
@@ -49,121 +40,6 @@ void in_one_or_each(Requests in, Outcomes out, Batch batch, Alone alone) {
             alone(in[i], out[i]);
         }
     }
-}
-
-BeginOutcome acquired(std::uint64_t version, std::uint32_t attempts, const Owner& owner, StoreMillis now) {
-    BeginOutcome out;
-    out.kind = BeginOutcome::Kind::acquired;
-    out.version = version;
-    out.attempts = attempts;
-    out.owner = owner;
-    out.now = now;
-    return out;
-}
-
-/// Locked, or being inserted, by somebody: alive.
-BeginOutcome held_by_somebody(StoreMillis now) {
-    BeginOutcome out;
-    out.kind = BeginOutcome::Kind::in_progress;
-    out.now = now;
-    return out;
-}
-
-Result<BeginOutcome> refused(const Rows& rows, int row, const RowHead& head, BeginVerdict verdict, StoreMillis now) {
-    BeginOutcome out = runtime::refused_begin(head, verdict, now);
-    if (out.kind != BeginOutcome::Kind::in_progress && out.kind != BeginOutcome::Kind::mismatch) {
-        auto record = read_record(rows, row, record_column, now);
-        if (!record) return std::move(record).error();
-        out.record = *std::move(record);
-    }
-    return out;
-}
-
-BeginOutcome late_at(StoreMillis now) {
-    BeginOutcome out;
-    out.kind = BeginOutcome::Kind::late;
-    out.now = now;
-    return out;
-}
-
-Params new_rows(std::span<const BeginRequest> in) {
-    Array keys(bytea_type), operations(text_type), status(int8_type), owners(bytea_type), hashes(bytea_type),
-        leases(int8_type), retentions(int8_type), not_after(int8_type), instances(text_type), bodies(bytea_type);
-    for (const auto& one : in) {
-        keys.add(one.trace_id);
-        operations.add(one.operation);
-        status.add(std::int64_t{static_cast<int>(one.status)});
-        owners.add(bytes_of(one.owner));
-        hashes.add(stored(one.request_hash));
-        leases.add(one.lease_millis);
-        retentions.add(one.retention_millis);
-        not_after.add(one.not_after);
-        instances.add(one.instance);
-        bodies.add(one.request_snapshot);
-    }
-    Params params;
-    for (Array* column :
-         {&keys, &operations, &status, &owners, &hashes, &leases, &retentions, &not_after, &instances, &bodies})
-        params.add(std::move(*column));
-    return params;
-}
-
-/// The rows that `take_over` writes.
-class Taking {
-public:
-    void add(const BeginRequest& request, const RowHead& found, const RowHead& row) {
-        keys_.add(request.trace_id);
-        operations_.add(request.operation);
-        status_.add(std::int64_t{static_cast<int>(row.status)});
-        versions_.add(to_signed(row.version));
-        owners_.add(bytes_of(row.owner));
-        attempts_.add(std::int64_t{row.attempts});
-        hashes_.add(stored(row.request_hash));
-        leases_.add(row.lease_expire_time);
-        retentions_.add(row.expire_time);
-        now_.add(row.update_time);
-        instances_.add(request.instance);
-        bodies_.add(request.request_snapshot);
-        old_versions_.add(to_signed(found.version));
-        old_owners_.add(bytes_of(found.owner));
-    }
-    Params params() {
-        Params params;
-        for (Array* column : {&keys_, &operations_, &status_, &versions_, &owners_, &attempts_, &hashes_, &leases_,
-                              &retentions_, &now_, &instances_, &bodies_, &old_versions_, &old_owners_})
-            params.add(std::move(*column));
-        return params;
-    }
-
-private:
-    Array keys_{bytea_type}, operations_{text_type}, status_{int8_type}, versions_{int8_type}, owners_{bytea_type},
-        attempts_{int8_type}, hashes_{bytea_type}, leases_{int8_type}, retentions_{int8_type}, now_{int8_type},
-        instances_{text_type}, bodies_{bytea_type}, old_versions_{int8_type}, old_owners_{bytea_type};
-};
-
-Params finished_rows(std::span<const FinishRequest> in) {
-    const auto bit = [](RecordStatus status, bool set) {
-        return set ? std::int64_t{1} << static_cast<int>(status) : std::int64_t{0};
-    };
-    Array keys(bytea_type), versions(int8_type), owners(bytea_type), froms(int8_type), status(int8_type),
-        responses(bytea_type), retentions(int8_type), new_owners(bytea_type), references(text_type);
-    for (const auto& one : in) {
-        keys.add(one.trace_id);
-        versions.add(to_signed(one.version));
-        owners.add(bytes_of(one.owner));
-        froms.add(bit(RecordStatus::processing, one.from_processing) | bit(RecordStatus::unknown, one.from_unknown) |
-                  bit(RecordStatus::marked, one.from_marked));
-        status.add(std::int64_t{static_cast<int>(one.status)});
-        one.response ? responses.add(runtime::encode_response(*one.response)) : responses.add_null();
-        retentions.add(one.retention_millis);
-        new_owners.add(bytes_of(one.new_owner ? *one.new_owner : one.owner));
-        references.add(one.outcome_ref);
-    }
-    Params params;
-    for (Array* column :
-         {&keys, &versions, &owners, &froms, &status, &responses, &retentions, &new_owners, &references})
-        params.add(std::move(*column));
-    return params;
 }
 
 Params renewed_rows(std::span<const RenewRequest> in) {

@@ -139,6 +139,21 @@ constexpr std::array texts{
          "CONFLICT (operation) DO UPDATE SET digest = excluded.digest, update_time = excluded.update_time WHERE "
          "$3::int8 "
          "= 1"},
+    Text{"open_atomic", "BEGIN READ WRITE"},
+    // Twice the same where the end of the transaction allows it once: a COMMIT of the body's own is refused by the
+    // server, which rolls back. What the body writes after that, or after a ROLLBACK, is refused too: the session is
+    // read-only outside of `open_atomic`.
+    Text{"guard", "INSERT INTO pg_temp.nebis_commit_guard VALUES (1), (1)"},
+    Text{"unguard", "DELETE FROM pg_temp.nebis_commit_guard"},
+    Text{"transaction_id", "SELECT coalesce(pg_current_xact_id_if_assigned()::text, '')"},
+    Text{"body_timeouts",
+         "SELECT set_config('statement_timeout', $1::int8::text, true), set_config('lock_timeout', '0', true)"},
+    Text{"lock_mine",
+         "SELECT 1 FROM @ r WHERE r.trace_id = $1::bytea AND r.version = $2::int8 AND r.owner = $3::bytea AND r.status "
+         "IN (0, 4) FOR UPDATE"},
+    Text{"save_body", "SAVEPOINT nebis_body"},
+    Text{"undo_body", "ROLLBACK TO SAVEPOINT nebis_body"},
+    Text{"release_body", "RELEASE SAVEPOINT nebis_body"},
 };
 
 void replace(std::string& text, std::string_view what, std::string_view with) {
@@ -150,18 +165,28 @@ void replace(std::string& text, std::string_view what, std::string_view with) {
 
 const char* name_of(Sql sql) noexcept { return texts.at(static_cast<std::size_t>(sql)).name; }
 
-std::vector<std::pair<const char*, std::string>> statements_of(const std::string& table) {
+std::string text_of(Sql sql, const std::string& table) {
+    std::string text(texts.at(static_cast<std::size_t>(sql)).sql);
+    replace(text, "@", '"' + table + '"');
+    replace(text, "$table", table);
+    replace(text, "$columns", record_columns);
+    replace(text, "$micros", "(extract(epoch FROM clock_timestamp()) * 1000000)::int8");
+    replace(text, "$millis", "floor(extract(epoch FROM clock_timestamp()) * 1000)::int8");
+    return text;
+}
+
+std::vector<std::pair<const char*, std::string>> statements_of(const std::string& table, Use use) {
+    const auto count = use == Use::atomic ? texts.size() : static_cast<std::size_t>(Sql::open_atomic);
     std::vector<std::pair<const char*, std::string>> all;
-    for (const Text& one : texts) {
-        std::string sql(one.sql);
-        replace(sql, "@", '"' + table + '"');
-        replace(sql, "$table", table);
-        replace(sql, "$columns", record_columns);
-        replace(sql, "$micros", "(extract(epoch FROM clock_timestamp()) * 1000000)::int8");
-        replace(sql, "$millis", "floor(extract(epoch FROM clock_timestamp()) * 1000)::int8");
-        all.emplace_back(one.name, std::move(sql));
-    }
+    for (std::size_t i = 0; i < count; ++i) all.emplace_back(texts.at(i).name, text_of(static_cast<Sql>(i), table));
     return all;
 }
+
+// The plans that keep batches from deadlocks are not for the business's own statements.
+const char* const atomic_settings =
+    "RESET enable_hashjoin; RESET enable_mergejoin; RESET enable_seqscan; RESET plan_cache_mode; RESET jit; RESET "
+    "TimeZone; CREATE TEMPORARY TABLE nebis_commit_guard (one integer CONSTRAINT "
+    "nebis_the_body_must_not_end_the_transaction UNIQUE DEFERRABLE INITIALLY DEFERRED) ON COMMIT DELETE ROWS; SET "
+    "default_transaction_read_only = on";
 
 }  // namespace nebis::postgres

@@ -8,7 +8,7 @@
 
 namespace nebis::postgres {
 
-/// Every statement of a session, prepared once per connection.
+/// Every statement, prepared once per connection.
 enum class Sql : std::uint8_t {
     open_transaction,
     commit,
@@ -29,10 +29,28 @@ enum class Sql : std::uint8_t {
     purge,
     read_rule,
     keep_rule,
+    // Of `atomic` alone, prepared on its connections only.
+    open_atomic,
+    guard,
+    unguard,
+    transaction_id,
+    body_timeouts,
+    lock_mine,
+    save_body,
+    undo_body,
+    release_body,
 };
+
+/// What a connection is for.
+enum class Use : std::uint8_t { session, atomic };
 
 const char* name_of(Sql sql) noexcept;
 /// Name and text of each, for a table whose name `good_table_name` has passed.
-std::vector<std::pair<const char*, std::string>> statements_of(const std::string& table);
+std::vector<std::pair<const char*, std::string>> statements_of(const std::string& table, Use use);
+/// The text of one.
+std::string text_of(Sql sql, const std::string& table);
+
+/// What prepares a connection for `atomic`, before its statements can be: see `guard`.
+extern const char* const atomic_settings;
 
 }  // namespace nebis::postgres

@@ -1,67 +1,51 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "errors.hpp"
+#include "postgres_store.hpp"
 #include "schema.hpp"
 #include "session.hpp"
 
-#include <atomic>
-
 namespace nebis::postgres {
-namespace {
 
-class PostgresStore final : public Store {
-public:
-    PostgresStore(Options options, std::string table) : options_(std::move(options)), table_(std::move(table)) {}
+StoreTraits PostgresStore::traits() const noexcept {
+    StoreTraits traits;
+    traits.one_commit_for_begin_and_finish = true;
+    return traits;
+}
 
-    std::string_view name() const noexcept override { return "postgres"; }
-    StoreTraits traits() const noexcept override {
-        StoreTraits traits;
-        traits.one_commit_for_begin_and_finish = true;
-        return traits;
-    }
+Result<void> PostgresStore::verify(Deadline deadline) {
+    auto connection = ready(deadline);
+    if (!connection) return std::move(connection).error();
+    if (auto fits = verify_schema(**connection, table_, deadline); !fits)
+        return surely_not_applied(std::move(fits).error());
+    // That every statement can be prepared shows that each column and each type fits.
+    return (*connection)->prepare(table_, deadline);
+}
 
-    Result<void> verify(Deadline deadline) override {
-        auto connection = ready(deadline);
-        if (!connection) return std::move(connection).error();
-        if (auto fits = verify_schema(**connection, table_, deadline); !fits)
-            return surely_not_applied(std::move(fits).error());
-        // That every statement can be prepared shows that each column and each type fits.
-        return (*connection)->prepare(table_, deadline);
-    }
+Result<void> PostgresStore::create_schema(Deadline deadline) {
+    auto connection = connect(deadline);
+    if (!connection) return std::move(connection).error();
+    return postgres::create_schema(**connection, table_, deadline);
+}
 
-    Result<void> create_schema(Deadline deadline) override {
-        auto connection = connect(deadline);
-        if (!connection) return std::move(connection).error();
-        return postgres::create_schema(**connection, table_, deadline);
-    }
+Result<std::unique_ptr<StoreSession>> PostgresStore::open(Deadline deadline) {
+    auto connection = ready(deadline);
+    if (!connection) return std::move(connection).error();
+    if (auto prepared = (*connection)->prepare(table_, deadline); !prepared) return std::move(prepared).error();
+    return std::unique_ptr<StoreSession>(std::make_unique<Session>(options_, table_, *std::move(connection)));
+}
 
-    Result<std::unique_ptr<StoreSession>> open(Deadline deadline) override {
-        auto connection = ready(deadline);
-        if (!connection) return std::move(connection).error();
-        if (auto prepared = (*connection)->prepare(table_, deadline); !prepared) return std::move(prepared).error();
-        return std::unique_ptr<StoreSession>(std::make_unique<Session>(options_, table_, *std::move(connection)));
-    }
+Result<std::unique_ptr<Connection>> PostgresStore::connect(Deadline deadline) const {
+    if (!good_table_name(table_)) return bad_table_name();
+    return Connection::open(options_, deadline);
+}
 
-private:
-    Result<std::unique_ptr<Connection>> connect(Deadline deadline) const {
-        if (!good_table_name(table_)) return bad_table_name();
-        return Connection::open(options_, deadline);
-    }
-
-    /// With the schema made if that was asked for and not done yet.
-    Result<std::unique_ptr<Connection>> ready(Deadline deadline) {
-        auto connection = connect(deadline);
-        if (!connection || !options_.create_schema || schema_made_.load()) return connection;
-        if (auto made = postgres::create_schema(**connection, table_, deadline); !made) return std::move(made).error();
-        schema_made_ = true;
-        return connection;
-    }
-
-    Options options_;
-    std::string table_;
-    std::atomic<bool> schema_made_{false};
-};
-
-}  // namespace
+Result<std::unique_ptr<Connection>> PostgresStore::ready(Deadline deadline) {
+    auto connection = connect(deadline);
+    if (!connection || !options_.create_schema || schema_made_.load()) return connection;
+    if (auto made = postgres::create_schema(**connection, table_, deadline); !made) return std::move(made).error();
+    schema_made_ = true;
+    return connection;
+}
 
 std::shared_ptr<Store> store(Options options, std::string table) {
     return std::make_shared<PostgresStore>(std::move(options), std::move(table));

@@ -5,9 +5,14 @@
 #include "nebis/store.hpp"
 
 #include <chrono>
+#include <cstddef>
 #include <memory>
 #include <string>
+#include <type_traits>
+#include <utility>
 #include <vector>
+
+struct pg_conn;  // libpq's PGconn
 
 /// Records in PostgreSQL (14 or newer), shared by every instance that reaches it.
 namespace nebis::postgres {
@@ -31,7 +36,26 @@ struct Options {
     std::chrono::milliseconds connect_timeout{2000};
     /// The server's own bound on one statement; a call's deadline may be shorter. Keep it below the lease.
     std::chrono::milliseconds statement_timeout{5000};
+    std::size_t connections = 8;  ///< most connections for `atomic` at a time
+    /// The longest wait for a free one of these; a call's deadline may be shorter.
+    std::chrono::milliseconds connection_wait{800};
     bool create_schema = false;  ///< make the tables when they are missing, whenever a store is verified or opened
+};
+
+namespace detail {
+class Pool;
+}
+
+/// One PostgreSQL database with a pool of connections for `atomic`. Opens none until it is used.
+/// **Threads**: safe. **Lifetime**: a copyable handle; the connections live as long as any copy or runner made from it.
+class Database {
+public:
+    explicit Database(Options options);
+    const Options& options() const noexcept;
+    const std::shared_ptr<detail::Pool>& pool() const noexcept { return pool_; }  ///< for this driver
+
+private:
+    std::shared_ptr<detail::Pool> pool_;
 };
 
 /// The record table of that name, found through the user's search path. Opens no connection until it is used.
@@ -43,7 +67,34 @@ struct Options {
 /// name: write numbers where that counts. **Threads**: safe.
 std::shared_ptr<Store> store(Options options, std::string table = "idempotent_record");
 
+inline std::shared_ptr<Store> store(const Database& database, std::string table = "idempotent_record") {
+    return store(database.options(), std::move(table));
+}
+
 /// Registers the store driver "postgres" and its settings.
 void add_to(Drivers& drivers);
+
+/// Runs bodies inside transactions of this database that also carry the record. Serves the stores with the same
+/// addresses, database and role.
+///
+/// **Errors**, all with nothing applied unless said otherwise: `overloaded` "postgres-pool" when no connection came
+/// free within `connection_wait`; `misconfigured` "transaction-ended" when the body committed or rolled back by itself,
+/// "transaction-aborted" when it returned although one of its statements had failed; "postgres-temporary" when the role
+/// may not make temporary tables. Only a COMMIT whose answer was lost is `maybe_applied`.
+std::shared_ptr<TransactionRunner> runner(const Database& database);
+
+/// A body that writes its whole effect through the `pg_conn*` (libpq's PGconn*) it is given: effect and record commit
+/// together or not at all. READ COMMITTED. The connection is blocking, outside of pipeline mode and the body's until it
+/// returns, with every answer read.
+///
+/// The body must not end the transaction: the server refuses its COMMIT, and writes after a COMMIT or ROLLBACK of its
+/// own; only one that then asks for `READ WRITE` or `AND CHAIN` in so many words could commit past the record. `SET
+/// CONSTRAINTS ALL IMMEDIATE` fails; name the constraints. Session settings that it changes stay: use `SET LOCAL`.
+/// **Time**: the server ends statements at the deadline of the attempt, and a transaction that lies idle for 10 s.
+/// `body(request or arguments …, pg_conn*, Execution&)`, as engine.hpp and the HTTP server describe it.
+template <class Body>
+Atomic<pg_conn*, std::decay_t<Body>> atomic(const Database& database, Body&& body) {
+    return {runner(database), std::forward<Body>(body)};
+}
 
 }  // namespace nebis::postgres
