@@ -80,7 +80,8 @@ void add_to(Drivers& drivers);
 /// **Errors**, all with nothing applied unless said otherwise: `overloaded` "postgres-pool" when no connection came
 /// free within `connection_wait`; `misconfigured` "transaction-ended" when the body committed or rolled back by itself,
 /// "transaction-aborted" when it returned although one of its statements had failed; "postgres-temporary" when the role
-/// may not make temporary tables; `unsupported` for an operation with `claim: inside`. Only a COMMIT whose answer was lost is `maybe_applied`.
+/// may not make temporary tables; `unsupported` for an operation with `claim: inside`. Only a COMMIT whose answer was
+/// lost is `maybe_applied`.
 std::shared_ptr<TransactionRunner> runner(const Database& database);
 
 /// A body that writes its whole effect through the `pg_conn*` (libpq's PGconn*) it is given: effect and record commit
