@@ -306,7 +306,8 @@ TEST(PostgresAtomic, F27_server_killed_while_it_commits_is_ambiguous_and_a_write
     EXPECT_EQ(running.get().kind, Kind::ambiguous);
     own.start();
     EXPECT_EQ(bench.row("k").status, RecordStatus::processing);
-    auto disprove = finish_of("k", version, {});
+    const Response none;
+    auto disprove = finish_of("k", version, none);
     disprove.status = RecordStatus::fail;
     EXPECT_TRUE(bench.table().finish(disprove)->applied);
     EXPECT_EQ(bench.count(), 0);
@@ -334,7 +335,8 @@ TEST(PostgresAtomic, F5_F27_server_killed_when_it_has_committed_is_ambiguous_and
     EXPECT_EQ(running.get().kind, Kind::ambiguous);
     own.start();
     EXPECT_EQ(bench.row("k").status, RecordStatus::success);
-    auto disprove = finish_of("k", version, {});
+    const Response none;
+    auto disprove = finish_of("k", version, none);
     disprove.status = RecordStatus::fail;
     EXPECT_FALSE(bench.table().finish(disprove)->applied);
     EXPECT_EQ(bench.count(), 1);

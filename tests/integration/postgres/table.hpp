@@ -43,6 +43,10 @@ inline FinishRequest finish_of(std::string_view key, std::uint64_t version, cons
     return request;
 }
 
+/// The request keeps only the address of its response.
+FinishRequest finish_of(std::string_view key, std::uint64_t version, Response&& response,
+                        std::uint64_t owner = 1) = delete;
+
 /// One session of a table of its own.
 class Table {
 public:
