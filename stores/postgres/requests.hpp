@@ -9,7 +9,7 @@
 /// Requests as parameters of the statements, and what a begin answers: what a batch and an `atomic` transaction share.
 namespace nebis::postgres {
 
-/// Where a record stands in the rows of `look`, `lock`, `find` and `recover`: behind its number and the clock.
+/// Where a record stands in the rows of `lock`, `find` and `recover`: behind its number and the clock.
 inline constexpr int number_column = 0, now_column = 1, record_column = 2;
 
 template <class Number>
