@@ -18,13 +18,6 @@ std::vector<std::string> statements_in(std::string_view sql);
 /// table. The text names the default table, so one number serves all tables.
 std::int64_t schema_checksum(std::string_view sql);
 
-/// What the meta table says about one record table.
-struct SchemaRecord {
-    int version = 0;  ///< greatest of 'schema' and '<table>/schema'
-    bool recorded = false;
-    std::int64_t checksum = 0;  ///< '<table>/schema/<newest>'; 0: not there
-};
-
 /// An article's PROCESSING row has no lease: its owner is believed alive for this long after its last change, as the
 /// article's own recovery does.
 inline constexpr StoreMillis adopted_lease = 300'000;

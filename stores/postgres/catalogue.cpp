@@ -35,12 +35,6 @@ Result<Catalogue> Catalogue::read(Connection& connection, const std::string& tab
     all.checking = about->bytes(0, 3) == "1";
     all.key_rule = about->bytes(0, 4) == "1";
     all.meta = about->bytes(0, 5) == "1";
-    if (all.kind == "r") {
-        auto size = connection.query("SELECT pg_relation_size(" + self + ") / current_setting('block_size')::int",
-                                     deadline);
-        if (!size) return std::move(size).error();
-        all.pages = number_in(size->bytes(0, 0));
-    }
     auto columns = connection.query(
         "SELECT attname, format_type(atttypid, NULL), attnotnull::int, (atthasdef OR attidentity <> '' OR attgenerated "
         "<> '')::int FROM pg_attribute WHERE attrelid = " +

@@ -38,7 +38,6 @@ struct Catalogue {
     int version = 0;
     bool recorded = false;
     std::int64_t checksum = 0;  ///< 0: not recorded
-    std::int64_t pages = 0;
 };
 
 }  // namespace nebis::postgres

@@ -58,7 +58,6 @@ private:
     struct Found {
         SchemaStatus status;
         std::vector<PlannedStep> steps;
-        std::int64_t pages = 0;
     };
     Result<std::unique_ptr<Connection>> connect(const MigrateOptions& options, Deadline deadline) const;
     Result<Found> look(Connection& connection, const MigrateOptions& options, Deadline deadline) const;
@@ -67,7 +66,7 @@ private:
     /// Of schema.sql, for this table: those that begin so.
     std::string statements(std::string_view beginning) const;
     SchemaStep undoing() const;
-    Result<void> run(Connection& connection, const PlannedStep& planned, std::int64_t pages, Deadline deadline) const;
+    Result<void> run(Connection& connection, const PlannedStep& planned, Deadline deadline) const;
     static Result<void> quick(Connection& connection, const std::string& sql, Deadline deadline);
 
     Options options_;
@@ -133,7 +132,6 @@ Result<PostgresMigrations::Found> PostgresMigrations::look_at_table(Connection& 
     }
     const Takeover takeover(catalogue, table_, options.time_zone.empty() ? catalogue.time_zone : options.time_zone);
     status.version = catalogue.version;
-    found.pages = catalogue.pages;
     for (const auto& [there, name] : {std::pair(catalogue.key_rule, "idempotent_key_rule"),
                                       std::pair(catalogue.meta, "idempotent_meta")})
         if (!there) status.missing.push_back("the table " + std::string(name) + " is missing");
@@ -206,12 +204,15 @@ Result<void> PostgresMigrations::quick(Connection& connection, const std::string
     }
 }
 
-Result<void> PostgresMigrations::run(Connection& connection, const PlannedStep& planned, std::int64_t pages,
-                                     Deadline deadline) const {
+Result<void> PostgresMigrations::run(Connection& connection, const PlannedStep& planned, Deadline deadline) const {
     const std::string& sql = planned.step.sql;
     if (planned.kind == Kind::quick) return quick(connection, sql, deadline);
     if (planned.kind == Kind::batches) {
-        // Rows that come after the look at the size come through the trigger.
+        // Only now, when the trigger fills what comes: rows may have come since the look at the catalogue.
+        auto size = connection.query(
+            "SELECT pg_relation_size('\"" + table_ + "\"') / current_setting('block_size')::int", deadline);
+        if (!size) return surely_not_applied(std::move(size).error());
+        const auto pages = number_in(size->bytes(0, 0));
         for (std::int64_t page = 0; page <= pages; page += pages_of_a_batch) {
             std::string batch = sql;
             put_number(batch, "$from", page);
@@ -236,7 +237,7 @@ Result<std::vector<SchemaStep>> PostgresMigrations::up(const MigrateOptions& opt
     if (auto may = may_go_up(found->status, table_); !may) return std::move(may).error();
     std::vector<SchemaStep> done;
     for (auto& planned : found->steps) {
-        if (auto applied = run(**connection, planned, found->pages, deadline); !applied) {
+        if (auto applied = run(**connection, planned, deadline); !applied) {
             const Error& why = applied.error();
             return without_rights(Error(why.kind(), "step '" + planned.step.about + "': " + why.message(), why.detail(),
                                         why.hint().empty() ? "what is done stays; run up again" : why.hint())
