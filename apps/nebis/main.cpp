@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "migrate.hpp"
-
 #include "nebis/migrate.hpp"
 #include "nebis/version.hpp"
 
@@ -27,10 +26,11 @@ int main(int argc, char** argv) {
     using nebis::app::ExitCode;
     try {
         ExitCode code = ExitCode::done;
-        CLI::App app{"Examples:\n"
-                     "  nebis migrate status --config nebis.yaml   what the record tables lack\n"
-                     "  nebis migrate up --config nebis.yaml       bring it\n\n"
-                     "Idempotency for a fleet of services: tools for operators."};
+        CLI::App app{
+            "Examples:\n"
+            "  nebis migrate status --config nebis.yaml   what the record tables lack\n"
+            "  nebis migrate up --config nebis.yaml       bring it\n\n"
+            "Idempotency for a fleet of services: tools for operators."};
         app.name("nebis");
         app.set_version_flag("--version", std::string(nebis::version()));
         app.require_subcommand(1);

@@ -77,12 +77,8 @@ ExitCode for_each_table(const Flags& flags, What what) {
 }
 
 boost::json::object json_of(const RecordTable& table, const SchemaStatus& status) {
-    boost::json::object one{{"data_source", table.data_source},
-                            {"driver", table.driver},
-                            {"table", table.table},
-                            {"state", to_string(status.state)},
-                            {"version", status.version},
-                            {"newest", newest_schema}};
+    boost::json::object one{{"data_source", table.data_source}, {"driver", table.driver},    {"table", table.table},
+                            {"state", to_string(status.state)}, {"version", status.version}, {"newest", newest_schema}};
     boost::json::array obstacles;
     for (const auto& [what, hint] : status.obstacles)
         obstacles.push_back(boost::json::object{{"what", what}, {"hint", hint}});

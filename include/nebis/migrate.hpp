@@ -12,8 +12,8 @@
 #include <string_view>
 #include <vector>
 
-/// Versions of a store's tables (S14): what is there, what is missing, the SQL that brings it, and doing it. The program
-/// `nebis migrate` is made of this; a store driver offers it through `Drivers::migrations`.
+/// Versions of a store's tables (S14): what is there, what is missing, the SQL that brings it, and doing it. The
+/// program `nebis migrate` is made of this; a store driver offers it through `Drivers::migrations`.
 namespace nebis {
 
 /// The version that this release makes and needs. 0: no record table.
@@ -59,10 +59,10 @@ struct MigrateOptions {
 };
 
 /// One record table and the small tables it shares with its neighbours. **Threads**: one at a time. Two programs that
-/// migrate one database at a time do it once: the second waits. **Time**: every call ends at its deadline; what was done
-/// until then stays, and the next `up` goes on from there, as it does after a crash. **Errors**: `misconfigured` with a
-/// code "schema-…" where it refuses, see `is_refusal`; `overloaded` "schema-lock" when another migration took too long;
-/// else what the store says.
+/// migrate one database at a time do it once: the second waits. **Time**: every call ends at its deadline; what was
+/// done until then stays, and the next `up` goes on from there, as it does after a crash. **Errors**: `misconfigured`
+/// with a code "schema-…" where it refuses, see `is_refusal`; `overloaded` "schema-lock" when another migration took
+/// too long; else what the store says.
 class Migrations {
 public:
     virtual ~Migrations() = default;

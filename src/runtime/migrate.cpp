@@ -34,11 +34,11 @@ Result<void> may_go_down(const SchemaStatus& status, std::string_view table) {
                            ", this program knows version " + std::to_string(newest_schema),
                        "use the release that made it", "schema-newer");
     if (status.state == SchemaState::altered)
-        return refused("version " + version + " of " + std::string(table) +
-                           " was applied from another text than this release has",
-                       "use the release that applied it; if its tables are as schema.sql says, delete the row '" +
-                           std::string(table) + "/schema/" + version + "' of idempotent_meta and run up again",
-                       "schema-altered");
+        return refused(
+            "version " + version + " of " + std::string(table) + " was applied from another text than this release has",
+            "use the release that applied it; if its tables are as schema.sql says, delete the row '" +
+                std::string(table) + "/schema/" + version + "' of idempotent_meta and run up again",
+            "schema-altered");
     return {};
 }
 
@@ -48,21 +48,24 @@ Result<void> may_go_up(const SchemaStatus& status, std::string_view table) {
     std::string reasons, hints;
     for (const auto& [what, hint] : status.obstacles) {
         reasons.append(reasons.empty() ? "" : "; ").append(what);
-        if (!hint.empty() && hints.find(hint) == std::string::npos) hints.append(hints.empty() ? "" : "; ").append(hint);
+        if (!hint.empty() && hints.find(hint) == std::string::npos)
+            hints.append(hints.empty() ? "" : "; ").append(hint);
     }
     return refused("the table " + std::string(table) + " can't be taken over: " + reasons, hints, "schema-refused");
 }
 
 Error would_lose(std::string_view table, std::int64_t records, std::int64_t in_progress, std::int64_t may_lose) {
-    return refused("down would delete " + std::to_string(records) + " records of " + std::string(table) + ", " +
-                       std::to_string(in_progress) + " of them in progress" +
-                       (may_lose > 0 ? "; accepted are " + std::to_string(may_lose) : ""),
-                   "their requests could run a second time; if that is meant, say `--lose " + std::to_string(records) +
-                       "`",
-                   "schema-loss");
+    return refused(
+        "down would delete " + std::to_string(records) + " records of " + std::string(table) + ", " +
+            std::to_string(in_progress) + " of them in progress" +
+            (may_lose > 0 ? "; accepted are " + std::to_string(may_lose) : ""),
+        "their requests could run a second time; if that is meant, say `--lose " + std::to_string(records) + "`",
+        "schema-loss");
 }
 
-bool is_refusal(const Error& error) noexcept { return error.code().starts_with("schema-") && error.code() != "schema-lock"; }
+bool is_refusal(const Error& error) noexcept {
+    return error.code().starts_with("schema-") && error.code() != "schema-lock";
+}
 
 Result<std::vector<RecordTable>> record_tables(const std::string& file, const Drivers& drivers,
                                                const OpenOptions& options, const std::string& data_source,

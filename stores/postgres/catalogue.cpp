@@ -46,15 +46,16 @@ Result<Catalogue> Catalogue::read(Connection& connection, const std::string& tab
                                columns->bytes(i, 2) == "1", columns->bytes(i, 3) == "1"});
     auto indexes = connection.query(
         "SELECT c.relname, coalesce(a.attname, ''), (i.indisunique AND i.indimmediate AND i.indnkeyatts = 1 AND "
-        "i.indpred IS NULL)::int, (i.indisvalid AND i.indisready)::int, i.indisprimary::int FROM pg_index i JOIN pg_class c ON c.oid = "
-        "i.indexrelid LEFT JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = i.indkey[0] WHERE i.indrelid = " +
+        "i.indpred IS NULL)::int, (i.indisvalid AND i.indisready)::int, i.indisprimary::int FROM pg_index i JOIN "
+        "pg_class c ON c.oid = "
+        "i.indexrelid LEFT JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = i.indkey[0] WHERE i.indrelid "
+        "= " +
             self,
         deadline);
     if (!indexes) return std::move(indexes).error();
     for (int i = 0; i < indexes->size(); ++i)
         all.indexes.push_back({std::string(indexes->bytes(i, 0)), std::string(indexes->bytes(i, 1)),
-                               indexes->bytes(i, 2) == "1", indexes->bytes(i, 3) == "1",
-                               indexes->bytes(i, 4) == "1"});
+                               indexes->bytes(i, 2) == "1", indexes->bytes(i, 3) == "1", indexes->bytes(i, 4) == "1"});
     if (!all.meta) return all;
     auto meta = connection.query("SELECT name, value FROM idempotent_meta WHERE name IN ('schema', '" + table +
                                      "/schema', '" + table + "/schema/" + std::to_string(newest_schema) + "')",

@@ -80,7 +80,8 @@ std::string PostgresMigrations::statements(std::string_view beginning) const {
     return all;
 }
 
-Result<std::unique_ptr<Connection>> PostgresMigrations::connect(const MigrateOptions& options, Deadline deadline) const {
+Result<std::unique_ptr<Connection>> PostgresMigrations::connect(const MigrateOptions& options,
+                                                                Deadline deadline) const {
     for (const char c : options.time_zone)
         if (!std::isalnum(static_cast<unsigned char>(c)) && std::string_view("/_+-").find(c) == std::string_view::npos)
             return Error(ErrorKind::misconfigured, "not a time zone", {}, "write it as Asia/Shanghai or UTC")
@@ -96,8 +97,8 @@ Result<std::unique_ptr<Connection>> PostgresMigrations::connect(const MigrateOpt
                            deadline);
     if (!set) return surely_not_applied(std::move(set).error());
     if (!options.time_zone.empty()) {
-        auto known = (*connection)
-                         ->query("SELECT FROM pg_timezone_names WHERE name = '" + options.time_zone + "'", deadline);
+        auto known =
+            (*connection)->query("SELECT FROM pg_timezone_names WHERE name = '" + options.time_zone + "'", deadline);
         if (!known) return surely_not_applied(std::move(known).error());
         if (known->size() == 0)
             return Error(ErrorKind::misconfigured, "the server doesn't know the time zone " + options.time_zone, {},
@@ -132,11 +133,12 @@ Result<PostgresMigrations::Found> PostgresMigrations::look_at_table(Connection& 
     }
     const Takeover takeover(catalogue, table_, options.time_zone.empty() ? catalogue.time_zone : options.time_zone);
     status.version = catalogue.version;
-    for (const auto& [there, name] : {std::pair(catalogue.key_rule, "idempotent_key_rule"),
-                                      std::pair(catalogue.meta, "idempotent_meta")})
+    for (const auto& [there, name] :
+         {std::pair(catalogue.key_rule, "idempotent_key_rule"), std::pair(catalogue.meta, "idempotent_meta")})
         if (!there) status.missing.push_back("the table " + std::string(name) + " is missing");
     if (!status.missing.empty())
-        found.steps.push_back({{"make the shared tables", statements("CREATE TABLE IF NOT EXISTS idempotent_")}, Kind::quick});
+        found.steps.push_back(
+            {{"make the shared tables", statements("CREATE TABLE IF NOT EXISTS idempotent_")}, Kind::quick});
     auto obstacles = takeover.obstacles(connection, deadline);
     if (!obstacles) return without_rights(surely_not_applied(std::move(obstacles).error()));
     status.obstacles = *std::move(obstacles);
@@ -155,8 +157,9 @@ Result<PostgresMigrations::Found> PostgresMigrations::look_at_table(Connection& 
         drops.append(drops.empty() ? "" : ", ").append("DROP COLUMN ").append(name);
     }
     if (!columns.empty())
-        status.notes.push_back("the columns " + columns + " hold what was there before; when nobody needs them: ALTER TABLE " +
-                               table_ + " " + drops);
+        status.notes.push_back("the columns " + columns +
+                               " hold what was there before; when nobody needs them: ALTER TABLE " + table_ + " " +
+                               drops);
     return found;
 }
 
@@ -173,9 +176,11 @@ SchemaStep PostgresMigrations::undoing() const {
     // The floor stays, so that fencing tokens grow over this, too.
     return {"drop the table " + table_,
             "INSERT INTO idempotent_meta AS m (name, value) SELECT '" + table_ + "/version_floor', max(version) FROM " +
-                name + " HAVING count(*) > 0\n    ON CONFLICT (name) DO UPDATE SET value = greatest(m.value, "
-                       "excluded.value);\nDROP TABLE " + name +
-                ";\nDELETE FROM idempotent_meta WHERE name IN ('" + table_ + "/schema', '" + table_ + "/schema/1');"};
+                name +
+                " HAVING count(*) > 0\n    ON CONFLICT (name) DO UPDATE SET value = greatest(m.value, "
+                "excluded.value);\nDROP TABLE " +
+                name + ";\nDELETE FROM idempotent_meta WHERE name IN ('" + table_ + "/schema', '" + table_ +
+                "/schema/1');"};
 }
 
 Result<std::vector<SchemaStep>> PostgresMigrations::plan(int target, const MigrateOptions& options, Deadline deadline) {
@@ -272,8 +277,7 @@ Result<std::int64_t> PostgresMigrations::down(std::int64_t may_lose, const Migra
         if (auto back = (*connection)->query("ROLLBACK", deadline); !back) return std::move(back).error();
         std::this_thread::sleep_for(step_back);
     }
-    auto count = (*connection)
-                     ->query("SELECT count(*), count(*) FILTER (WHERE status = 0) FROM " + name, deadline);
+    auto count = (*connection)->query("SELECT count(*), count(*) FILTER (WHERE status = 0) FROM " + name, deadline);
     if (!count) return surely_not_applied(std::move(count).error());
     const auto records = number_in(count->bytes(0, 0));
     if (records > may_lose) return would_lose(table_, records, number_in(count->bytes(0, 1)), may_lose);

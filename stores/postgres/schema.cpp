@@ -18,13 +18,20 @@ constexpr std::string_view default_table = "idempotent_record";
 constexpr std::size_t longest_name = 55;
 
 constexpr std::array columns{
-    ColumnRule{"trace_id", "bytea", true},       ColumnRule{"biz_type", "text", true},
-    ColumnRule{"status", "smallint", true},      ColumnRule{"version", "bigint", true},
-    ColumnRule{"owner", "bytea", true},          ColumnRule{"attempts", "bigint", true},
-    ColumnRule{"request_hash", "bytea", true},   ColumnRule{"lease_expire_time", "bigint", true},
-    ColumnRule{"expire_time", "bigint", true},   ColumnRule{"create_time", "bigint", true},
-    ColumnRule{"update_time", "bigint", true},   ColumnRule{"instance", "text", true, "''"},
-    ColumnRule{"outcome_ref", "text", true, "''"},     ColumnRule{"request_body", "bytea", false},
+    ColumnRule{"trace_id", "bytea", true},
+    ColumnRule{"biz_type", "text", true},
+    ColumnRule{"status", "smallint", true},
+    ColumnRule{"version", "bigint", true},
+    ColumnRule{"owner", "bytea", true},
+    ColumnRule{"attempts", "bigint", true},
+    ColumnRule{"request_hash", "bytea", true},
+    ColumnRule{"lease_expire_time", "bigint", true},
+    ColumnRule{"expire_time", "bigint", true},
+    ColumnRule{"create_time", "bigint", true},
+    ColumnRule{"update_time", "bigint", true},
+    ColumnRule{"instance", "text", true, "''"},
+    ColumnRule{"outcome_ref", "text", true, "''"},
+    ColumnRule{"request_body", "bytea", false},
     ColumnRule{"response_body", "bytea", false},
 };
 
@@ -56,8 +63,8 @@ Result<void> verify_version(Connection& connection, const std::string& table, De
     const std::string text(version->bytes(0, 0));
     if (text == std::to_string(newest_schema)) return {};
     return Error(ErrorKind::misconfigured,
-                 "the schema is of version " + text + ", this program knows version " + std::to_string(newest_schema), {},
-                 "run the version of the program that made it")
+                 "the schema is of version " + text + ", this program knows version " + std::to_string(newest_schema),
+                 {}, "run the version of the program that made it")
         .with_code("postgres-schema-version");
 }
 

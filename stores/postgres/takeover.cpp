@@ -17,9 +17,7 @@ using Kind = PlannedStep::Kind;
 
 constexpr const char* now_millis = "floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint";
 
-bool is_text(std::string_view type) {
-    return type == "text" || type == "character varying" || type == "character";
-}
+bool is_text(std::string_view type) { return type == "text" || type == "character varying" || type == "character"; }
 bool is_time(std::string_view name) { return name.ends_with("_time"); }
 bool is_body(std::string_view name) { return name.ends_with("_body"); }
 
@@ -120,7 +118,8 @@ std::string Takeover::bytes(std::string_view row, std::string_view name) const {
 /// identify::make_trace_id of nobody, `biz_type`, `trace_id`: where an engine whose operation has that name, and whose
 /// scope is nobody's, looks for that key. Told in SQL, because others write while the table is taken over.
 std::string Takeover::key(std::string_view row) const {
-    const std::string operation = std::string(row) + "\"biz_type\"::text", name = std::string(row) + "\"trace_id\"::text";
+    const std::string operation = std::string(row) + "\"biz_type\"::text",
+                      name = std::string(row) + "\"trace_id\"::text";
     const std::string readable = "'||' || " + operation + " || '|' || " + name;
     const auto framed = [](const std::string& x) {
         return "int8send(octet_length(convert_to(" + x + ", 'UTF8'))) || convert_to(" + x + ", 'UTF8')";
@@ -189,12 +188,13 @@ void Takeover::fill_columns(std::vector<PlannedStep>& steps) const {
              column.rule->required ? made + " IS NULL" : "(" + made + " IS NULL AND \"" + name + "\" IS NOT NULL)");
     }
     const std::string function = "\"" + table_ + "_fill\"";
-    steps.push_back({{"fill them for what others write meanwhile",
-                      "CREATE OR REPLACE FUNCTION " + function +
-                          "() RETURNS trigger LANGUAGE plpgsql SET search_path = pg_catalog AS $nebis$\nBEGIN\n" + body +
-                          "    RETURN NEW;\nEND $nebis$;\nCREATE OR REPLACE TRIGGER nebis_fill BEFORE INSERT OR UPDATE ON " +
-                          quoted() + "\n    FOR EACH ROW EXECUTE FUNCTION " + function + "();"},
-                     Kind::quick});
+    steps.push_back(
+        {{"fill them for what others write meanwhile",
+          "CREATE OR REPLACE FUNCTION " + function +
+              "() RETURNS trigger LANGUAGE plpgsql SET search_path = pg_catalog AS $nebis$\nBEGIN\n" + body +
+              "    RETURN NEW;\nEND $nebis$;\nCREATE OR REPLACE TRIGGER nebis_fill BEFORE INSERT OR UPDATE ON " +
+              quoted() + "\n    FOR EACH ROW EXECUTE FUNCTION " + function + "();"},
+         Kind::quick});
     steps.push_back({{"fill them for the rows that are there; once for each run of pages",
                       "UPDATE " + quoted() + " SET " + first +
                           " = NULL\n    WHERE ctid >= '($from,0)' AND ctid < '($to,0)'\n    AND (" + unfilled + ");"},
@@ -214,8 +214,10 @@ void Takeover::require_values(std::vector<PlannedStep>& steps) const {
     const std::string alter = "ALTER TABLE " + quoted() + "\n    ";
     if (!check.empty()) {
         // A validated check spares SET NOT NULL its own look at every row, which nobody could write during.
-        steps.push_back({{"demand values of new rows", alter + "DROP CONSTRAINT IF EXISTS nebis_whole,\n    ADD CONSTRAINT "
-                                                               "nebis_whole CHECK (" + check + ") NOT VALID;"},
+        steps.push_back({{"demand values of new rows", alter +
+                                                           "DROP CONSTRAINT IF EXISTS nebis_whole,\n    ADD CONSTRAINT "
+                                                           "nebis_whole CHECK (" +
+                                                           check + ") NOT VALID;"},
                          Kind::quick});
         steps.push_back({{"check the rows that are there", alter + "VALIDATE CONSTRAINT nebis_whole;"}, Kind::long_});
         steps.push_back({{"demand values", alter + change + ";"}, Kind::quick});
@@ -238,10 +240,10 @@ void Takeover::make_indexes(std::vector<PlannedStep>& steps) const {
                                   "DROP INDEX CONCURRENTLY " + quoted_name + ";"},
                                  Kind::long_});
         }
-        steps.push_back({{"make the index " + name, std::string("CREATE ") + (unique ? "UNIQUE " : "") +
-                                                        "INDEX CONCURRENTLY " + quoted_name + " ON " + quoted() +
-                                                        " (\"" + on + "\")" + where + ";"},
-                         Kind::long_});
+        steps.push_back(
+            {{"make the index " + name, std::string("CREATE ") + (unique ? "UNIQUE " : "") + "INDEX CONCURRENTLY " +
+                                            quoted_name + " ON " + quoted() + " (\"" + on + "\")" + where + ";"},
+             Kind::long_});
     };
     const std::string status = "\"" + live("status") + "\"";
     make(table_ + "_trace", "trace_id", true, "");
@@ -259,8 +261,8 @@ void Takeover::change_names(std::vector<PlannedStep>& steps) const {
         if (column.need != Need::fill) continue;
         const std::string name = "\"" + std::string(column.rule->name) + "\"";
         if (column.found)
-            sql += alter + "ALTER COLUMN " + name + " DROP NOT NULL, ALTER COLUMN " + name + " DROP DEFAULT;\n" + alter +
-                   "RENAME COLUMN " + name + " TO \"" + std::string(column.rule->name) + "_before\";\n";
+            sql += alter + "ALTER COLUMN " + name + " DROP NOT NULL, ALTER COLUMN " + name + " DROP DEFAULT;\n" +
+                   alter + "RENAME COLUMN " + name + " TO \"" + std::string(column.rule->name) + "_before\";\n";
         sql += alter + "RENAME COLUMN \"" + shadow(column.rule->name) + "\" TO " + name + ";\n";
     }
     sql.pop_back();
@@ -311,11 +313,13 @@ Result<std::vector<SchemaObstacle>> Takeover::obstacles(Connection& connection, 
     if (!ours_ || keyless) {
         const std::string parts = ours_ ? "trace_id" : "biz_type, trace_id";
         checks.push_back({from + "trace_id IS NULL OR biz_type IS NULL", "rows have no trace_id or no biz_type", wait});
-        checks.push_back({"SELECT count(*) FROM (SELECT FROM " + quoted() + " WHERE trace_id IS NOT NULL GROUP BY " + parts +
-                              " HAVING count(*) > 1) d",
-                          "keys have more than one row", "leave one row for each key: the one that tells what happened"});
-        checks.push_back({from + "octet_length(" + bytes("", "trace_id") + ") > " + std::to_string(identify::max_trace_id),
-                          "rows have a trace_id longer than " + std::to_string(identify::max_trace_id) + " bytes", wait});
+        checks.push_back({"SELECT count(*) FROM (SELECT FROM " + quoted() + " WHERE trace_id IS NOT NULL GROUP BY " +
+                              parts + " HAVING count(*) > 1) d",
+                          "keys have more than one row",
+                          "leave one row for each key: the one that tells what happened"});
+        checks.push_back(
+            {from + "octet_length(" + bytes("", "trace_id") + ") > " + std::to_string(identify::max_trace_id),
+             "rows have a trace_id longer than " + std::to_string(identify::max_trace_id) + " bytes", wait});
     }
     if (any(Need::fill)) {
         const std::string last = ours_ ? "5" : "2";

@@ -125,9 +125,12 @@ Result<SqliteMigrations::Found> SqliteMigrations::look(Connection& connection) c
     for (const std::string column : {"lease_expire_time", "expire_time"}) {
         auto index = query(connection,
                            "SELECT 1 FROM pragma_index_list(?1) AS list, pragma_index_info(list.name) AS part WHERE "
-                           "part.seqno = 0 AND part.name = '" + column + "'", table_);
+                           "part.seqno = 0 AND part.name = '" +
+                               column + "'",
+                           table_);
         if (!index) return std::move(index).error();
-        if (index->empty() && !table->needs_copy()) missing.push_back("the index of " + table_ + " on " + column + " is missing");
+        if (index->empty() && !table->needs_copy())
+            missing.push_back("the index of " + table_ + " on " + column + " is missing");
     }
     found.status.state = missing.empty() ? SchemaState::current : SchemaState::older;
     auto before = query(connection, "SELECT 1 FROM sqlite_schema WHERE name = ?1", table->before());
@@ -157,12 +160,13 @@ Result<SchemaStatus> SqliteMigrations::status(const MigrateOptions& options, Dea
 
 std::vector<SchemaStep> SqliteMigrations::undoing() const {
     // The floor stays, so that fencing tokens grow over this, too.
-    return {{"drop the table " + table_,
-             "INSERT INTO idempotent_meta (name, value) SELECT '" + table_ +
-                 "/version_floor', max(version) FROM " + table_ +
-                 " HAVING count(*) > 0 ON CONFLICT (name) DO UPDATE SET value = max(value, excluded.value);\nDROP TABLE " +
-                 table_ + ";\nDELETE FROM idempotent_meta WHERE name IN ('" + table_ + "/schema', '" + table_ +
-                 "/schema/1');"}};
+    return {
+        {"drop the table " + table_,
+         "INSERT INTO idempotent_meta (name, value) SELECT '" + table_ + "/version_floor', max(version) FROM " +
+             table_ +
+             " HAVING count(*) > 0 ON CONFLICT (name) DO UPDATE SET value = max(value, excluded.value);\nDROP TABLE " +
+             table_ + ";\nDELETE FROM idempotent_meta WHERE name IN ('" + table_ + "/schema', '" + table_ +
+             "/schema/1');"}};
 }
 
 Result<std::vector<SchemaStep>> SqliteMigrations::plan(int target, const MigrateOptions& options, Deadline deadline) {

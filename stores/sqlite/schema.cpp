@@ -39,8 +39,7 @@ Result<void> verify_file(Connection& connection) {
     if (!mode) return std::move(mode).error();
     if (mode->empty() || mode->front().front() != "wal")
         return wrong("the SQLite file is not in write-ahead logging", mode->empty() ? "" : mode->front().front(),
-                     "sqlite-not-wal",
-                     "run `nebis migrate up`, or `PRAGMA journal_mode = WAL` on the file once");
+                     "sqlite-not-wal", "run `nebis migrate up`, or `PRAGMA journal_mode = WAL` on the file once");
     // The only honest way to ask whether the file can be written. Nothing is.
     if (connection.begin_immediate() != SQLITE_OK) return error_of(connection.get(), "write to the database file");
     if (sqlite3_db_readonly(connection.get(), "main") == 1) {
@@ -55,8 +54,8 @@ Result<void> verify_version(Connection& connection, const std::string& table) {
     auto meta = query(connection, "SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'idempotent_meta'");
     if (!meta) return std::move(meta).error();
     if (meta->empty()) return wrong("the table idempotent_meta is missing", {}, "sqlite-no-table");
-    auto version = query(connection,
-                         "SELECT max(value) FROM idempotent_meta WHERE name IN ('schema', '" + table + "/schema')");
+    auto version =
+        query(connection, "SELECT max(value) FROM idempotent_meta WHERE name IN ('schema', '" + table + "/schema')");
     if (!version) return std::move(version).error();
     const std::string& text = version->front().front();
     if (text.empty()) return wrong("the schema has no version", {}, "sqlite-schema-version");
@@ -67,9 +66,9 @@ Result<void> verify_version(Connection& connection, const std::string& table) {
 
 /// A column of somebody else's that must have a value would refuse every record.
 Result<void> verify_others(Connection& connection, const std::string& table) {
-    auto found = query(connection,
-                       "SELECT name FROM pragma_table_info(?1) WHERE \"notnull\" = 1 AND dflt_value IS NULL AND pk = 0",
-                       table);
+    auto found =
+        query(connection,
+              "SELECT name FROM pragma_table_info(?1) WHERE \"notnull\" = 1 AND dflt_value IS NULL AND pk = 0", table);
     if (!found) return std::move(found).error();
     for (const auto& row : *found)
         if (std::ranges::find(columns, row[0], &ColumnRule::name) == columns.end())

@@ -35,8 +35,8 @@ Result<void> verify_key(Connection& connection, const std::string& table);
 /// Makes what is missing; changes nothing that is there.
 Result<void> create_schema(Connection& connection, const std::string& table);
 
-/// The clock set, the file writable and in write-ahead logging, table, columns, key and indexes as schema.sql makes them, no newer
-/// version (B106).
+/// The clock set, the file writable and in write-ahead logging, table, columns, key and indexes as schema.sql makes
+/// them, no newer version (B106).
 Result<void> verify_schema(Connection& connection, const std::string& table, StoreMillis now);
 
 }  // namespace nebis::sqlite

@@ -41,8 +41,8 @@ void snapshot(sqlite3_context* context, int, sqlite3_value** values) {
 
 int Takeover::add_functions(Connection& connection) {
     constexpr int flags = SQLITE_UTF8 | SQLITE_DETERMINISTIC | SQLITE_DIRECTONLY;
-    const int made = sqlite3_create_function_v2(connection.get(), "nebis_trace_id", 2, flags, nullptr, trace_id, nullptr,
-                                                nullptr, nullptr);
+    const int made = sqlite3_create_function_v2(connection.get(), "nebis_trace_id", 2, flags, nullptr, trace_id,
+                                                nullptr, nullptr, nullptr);
     if (made != SQLITE_OK) return made;
     return sqlite3_create_function_v2(connection.get(), "nebis_snapshot", 2, flags, nullptr, snapshot, nullptr, nullptr,
                                       nullptr);
@@ -51,7 +51,10 @@ int Takeover::add_functions(Connection& connection) {
 Result<Takeover> Takeover::look(Connection& connection, const std::string& table) {
     Takeover found;
     found.table_ = table;
-    auto columns = query(connection, "SELECT name, type, \"notnull\" OR pk > 0, dflt_value IS NULL AND \"notnull\" = 1 AND pk = 0 FROM pragma_table_info(?1)", table);
+    auto columns = query(connection,
+                         "SELECT name, type, \"notnull\" OR pk > 0, dflt_value IS NULL AND \"notnull\" = 1 AND pk = 0 "
+                         "FROM pragma_table_info(?1)",
+                         table);
     if (!columns) return std::move(columns).error();
     for (const auto& row : *columns) found.columns_.push_back({row[0], row[1], row[2] == "1"});
     if (!found.there()) return found;
@@ -83,11 +86,10 @@ const Takeover::Column* Takeover::column(std::string_view name) const {
     return at == columns_.end() ? nullptr : &*at;
 }
 
-std::string Takeover::key() const {
-    return ours_ ? "CAST(trace_id AS BLOB)" : "nebis_trace_id(biz_type, trace_id)";
-}
+std::string Takeover::key() const { return ours_ ? "CAST(trace_id AS BLOB)" : "nebis_trace_id(biz_type, trace_id)"; }
 
-/// Whole numbers are milliseconds already (what some drivers write for DATETIME); texts are UTC, as CURRENT_TIMESTAMP is.
+/// Whole numbers are milliseconds already (what some drivers write for DATETIME); texts are UTC, as CURRENT_TIMESTAMP
+/// is.
 std::string Takeover::millis_of(std::string_view name) const {
     if (!column(name)) return now_millis;
     const std::string n(name);
@@ -133,8 +135,8 @@ SchemaStep Takeover::copy() const {
         names.append(names.empty() ? "" : ", ").append(rule.name);
         values.append(values.empty() ? "    " : ",\n    ").append(value_of(rule.name));
     }
-    return {"copy its records", "INSERT INTO " + table_ + " (" + names + ")\nSELECT\n" + values + "\nFROM " + before() +
-                                    ";"};
+    return {"copy its records",
+            "INSERT INTO " + table_ + " (" + names + ")\nSELECT\n" + values + "\nFROM " + before() + ";"};
 }
 
 Result<std::vector<SchemaObstacle>> Takeover::obstacles(Connection& connection) const {
@@ -145,7 +147,10 @@ Result<std::vector<SchemaObstacle>> Takeover::obstacles(Connection& connection) 
             found.push_back({"it has no column " + std::string(name),
                              "a table with another purpose? name another one with `--table`"});
     if (!found.empty()) return found;
-    auto there = query(connection, "SELECT type, name FROM sqlite_schema WHERE (name = ?1 AND type = 'view') OR (tbl_name = ?1 AND type = 'trigger') LIMIT 1", table_);
+    auto there = query(connection,
+                       "SELECT type, name FROM sqlite_schema WHERE (name = ?1 AND type = 'view') OR (tbl_name = ?1 AND "
+                       "type = 'trigger') LIMIT 1",
+                       table_);
     if (!there) return std::move(there).error();
     if (!there->empty())
         found.push_back({(*there)[0][0] == "view" ? "it is a view" : "it has a trigger", "drop it first"});
@@ -168,7 +173,8 @@ Result<std::vector<SchemaObstacle>> Takeover::obstacles(Connection& connection) 
         std::string sql, what, hint;
     };
     std::vector<Check> checks{
-        {"SELECT count(*)" + from + "trace_id IS NULL OR biz_type IS NULL", "rows have no trace_id or no biz_type", wait},
+        {"SELECT count(*)" + from + "trace_id IS NULL OR biz_type IS NULL", "rows have no trace_id or no biz_type",
+         wait},
         {"SELECT count(*)" + from + "length(CAST(trace_id AS BLOB)) > " + std::to_string(identify::max_trace_id),
          "rows have a trace_id longer than " + std::to_string(identify::max_trace_id) + " bytes", wait},
         {"SELECT count(*) FROM (SELECT 1" + from + "trace_id IS NOT NULL AND biz_type IS NOT NULL GROUP BY " + key() +

@@ -7,8 +7,9 @@
 #include <string>
 #include <vector>
 
-/// A record table that isn't as schema.sql makes it: made by hand from the article's DDL, or with a piece missing. SQLite
-/// can't change a column, so the table is made anew and the rows are copied; the old one stays as `<table>_before`.
+/// A record table that isn't as schema.sql makes it: made by hand from the article's DDL, or with a piece missing.
+/// SQLite can't change a column, so the table is made anew and the rows are copied; the old one stays as
+/// `<table>_before`.
 namespace nebis::sqlite {
 
 class Takeover {

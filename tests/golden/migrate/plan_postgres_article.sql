@@ -33,7 +33,7 @@ BEGIN
     NEW."nebis_create_time" := floor(extract(epoch FROM NEW."create_time") * 1000)::bigint;
     NEW."nebis_update_time" := floor(extract(epoch FROM NEW."update_time") * 1000)::bigint;
     NEW."nebis_request_body" := convert_to(NEW."request_body"::text, 'UTF8');
-    NEW."nebis_response_body" := CASE WHEN NEW."status" = 1 THEN coalesce('\xe700'::bytea || convert_to(NEW."response_body"::text, 'UTF8'), '\xe701019003000013ec9292'::bytea) END;
+    NEW."nebis_response_body" := CASE WHEN NEW."status" = 1 THEN coalesce('\xe7fe'::bytea || convert_to(NEW."response_body"::text, 'UTF8'), '\xe701019003000013ec9292'::bytea) END;
     RETURN NEW;
 END $nebis$;
 CREATE OR REPLACE TRIGGER nebis_fill BEFORE INSERT OR UPDATE ON "idempotent_record"

@@ -26,7 +26,8 @@ inline std::string article_table(const std::string& table, const std::string& ti
 
 inline std::string article_rows(const std::string& table) {
     return "INSERT INTO " + table +
-           " (trace_id, biz_type, status, response_body, expire_time) VALUES ('done', 'pay', 1, '{\"order\":7}', now() + "
+           " (trace_id, biz_type, status, response_body, expire_time) VALUES ('done', 'pay', 1, '{\"order\":7}', now() "
+           "+ "
            "interval '1 day'), ('done-long-ago', 'pay', 1, NULL, now() + interval '1 day'), ('failed', 'pay', 2, NULL, "
            "now() + interval '1 day'), ('running', 'pay', 0, NULL, now() + interval '1 day'), ('订单', 'pay', 1, '1', "
            "now() + interval '1 day')";

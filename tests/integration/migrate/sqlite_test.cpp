@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "nebis/sqlite.hpp"
+
 #include "nebis/migrate.hpp"
 #include "nebis/nebis.hpp"
-#include "nebis/sqlite.hpp"
 #include "nebis/starter.hpp"
 #include "program.hpp"
 #include "temporary_folder.hpp"
 
 #include <gmock/gmock.h>
+
 #include <sqlite3.h>
 
 #include <future>
@@ -110,7 +112,8 @@ TEST_F(SqliteMigrate, nothing_there) {
 TEST_F(SqliteMigrate, what_up_makes_is_what_create_schema_makes) {
     ASSERT_EQ(run("up").code, 0);
     const char* const all =
-        "SELECT (SELECT group_concat(sql, ';') FROM (SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL ORDER BY name))"
+        "SELECT (SELECT group_concat(sql, ';') FROM (SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL ORDER BY "
+        "name))"
         " || (SELECT group_concat(name || value) FROM (SELECT * FROM idempotent_meta ORDER BY name))";
     const std::string by_up = value(all);
     std::filesystem::remove(path());
@@ -152,9 +155,9 @@ TEST_F(SqliteMigrate, articles_table_with_rows_is_taken_over_and_an_engine_goes_
         request.path = "/pay";
         request.headers = {{"Idempotency-Key", "\"" + key + "\""}};
         return engine.run(pay, request, Handler([&](const Request&, Execution&) -> Response {
-            ++runs;
-            return {201, {}, "new", false};
-        }));
+                              ++runs;
+                              return {201, {}, "new", false};
+                          }));
     };
     const Answer replay = ask("done");
     EXPECT_EQ(replay.outcome, Outcome::replayed) << (replay.error ? replay.error->text() : "");
@@ -217,7 +220,8 @@ TEST_F(SqliteMigrate, newer_and_altered_schemas_are_left_alone) {
     sql("UPDATE idempotent_meta SET value = 2 WHERE name = 'idempotent_record/schema'");
     EXPECT_EQ(run("status").code, 4);
     for (const char* const command : {"plan", "up", "down"}) refused(command, 4, "this program knows version 1");
-    sql("UPDATE idempotent_meta SET value = 1 WHERE name = 'idempotent_record/schema'; UPDATE idempotent_meta SET value = "
+    sql("UPDATE idempotent_meta SET value = 1 WHERE name = 'idempotent_record/schema'; UPDATE idempotent_meta SET "
+        "value = "
         "value + 1 WHERE name = 'idempotent_record/schema/1'");
     EXPECT_THAT(run("status").out, HasSubstr("altered"));
     for (const char* const command : {"plan", "up", "down"}) refused(command, 4, "applied from another text");
@@ -256,7 +260,8 @@ TEST_F(SqliteMigrate, two_at_once_do_it_once) {
         const Ended first = one.wait(), second = other.wait();
         EXPECT_EQ(first.code, 0) << first.err;
         EXPECT_EQ(second.code, 0) << second.err;
-        EXPECT_NE(first.err.find("done: copy") == std::string::npos, second.err.find("done: copy") == std::string::npos);
+        EXPECT_NE(first.err.find("done: copy") == std::string::npos,
+                  second.err.find("done: copy") == std::string::npos);
         EXPECT_EQ(value("SELECT count(*) FROM idempotent_record"), "5");
     }
 }
@@ -267,7 +272,8 @@ TEST_F(SqliteMigrate, killed_anywhere_the_next_one_finishes) {
         std::filesystem::remove(path());
         for (const char* const tail : {"-wal", "-shm"}) std::filesystem::remove(path() + tail);
         sql(std::string(article) + rows +
-            "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 20000) INSERT INTO idempotent_record "
+            "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 20000) INSERT INTO "
+            "idempotent_record "
             "(trace_id, biz_type, status, expire_time) SELECT 'k' || i, 'pay', 1, datetime('now', '+1 day') FROM n");
         {
             Program up(folder_.path(), words("up"));
@@ -313,7 +319,8 @@ TEST_F(SqliteMigrate, usage_and_configuration) {
 }
 
 TEST_F(SqliteMigrate, json_for_programs) {
-    sql(keyless() + "INSERT INTO idempotent_record (trace_id, biz_type, status, expire_time) VALUES ('k', 'pay', 7, 1)");
+    sql(keyless() +
+        "INSERT INTO idempotent_record (trace_id, biz_type, status, expire_time) VALUES ('k', 'pay', 7, 1)");
     EXPECT_THAT(run("status", {"--json"}).out,
                 testing::AllOf(HasSubstr(R"("state":"older")"), HasSubstr(R"("version":0,"newest":1)"),
                                HasSubstr(R"("what":"1 rows have a status other than 0 to 2")")));
