@@ -61,13 +61,16 @@ Result<Catalogue> Catalogue::read(Connection& connection, const std::string& tab
                                      "/schema', '" + table + "/schema/" + std::to_string(newest_schema) + "')",
                                  deadline);
     if (!meta) return std::move(meta).error();
+    bool own = false, older = false;
     for (int i = 0; i < meta->size(); ++i) {
         const auto name = meta->bytes(i, 0);
         const auto value = number_in(meta->bytes(i, 1));
         if (name == "schema" || name == table + "/schema") all.version = std::max(all.version, static_cast<int>(value));
-        all.recorded |= name == table + "/schema";
+        own |= name == table + "/schema";
+        older |= (name == "schema" || name == table + "/schema") && value < newest_schema;
         if (name.ends_with("/" + std::to_string(newest_schema))) all.checksum = value;
     }
+    all.recorded = own && !older;
     return all;
 }
 

@@ -36,7 +36,7 @@ struct Catalogue {
     bool checking = false;  ///< its check constraint is there
     bool key_rule = false, meta = false;
     int version = 0;
-    bool recorded = false;
+    bool recorded = false;      ///< the newest version, for this table and for the shared ones
     std::int64_t checksum = 0;  ///< 0: not recorded
 };
 

@@ -126,6 +126,7 @@ Result<PostgresMigrations::Found> PostgresMigrations::look_at_table(Connection& 
                                                                     Deadline deadline) const {
     Found found;
     auto& status = found.status;
+    const std::string newest = std::to_string(newest_schema);
     if (catalogue.kind.empty()) {
         status.missing = {"the table " + table_ + " is missing"};
         found.steps = {{{"make the tables", schema_sql(table_)}, Kind::quick}};
@@ -148,7 +149,11 @@ Result<PostgresMigrations::Found> PostgresMigrations::look_at_table(Connection& 
     if (!catalogue.recorded || catalogue.checksum == 0)
         status.missing.push_back("the version of " + table_ + " is not recorded");
     if (!catalogue.recorded || catalogue.checksum == 0)
-        found.steps.push_back({{"record the version", statements("INSERT INTO idempotent_meta")}, Kind::quick});
+        found.steps.push_back(
+            {{"record the version",
+              statements("INSERT INTO idempotent_meta") + "\nUPDATE idempotent_meta SET value = " + newest +
+                  " WHERE name IN ('schema', '" + table_ + "/schema') AND value < " + newest + ";"},
+             Kind::quick});
     status.state = status.missing.empty() ? SchemaState::current : SchemaState::older;
     if (status.missing.empty()) found.steps.clear();
     std::string columns, drops;

@@ -56,16 +56,22 @@ Result<void> verify_server(Connection& connection, Deadline deadline) {
 }
 
 Result<void> verify_version(Connection& connection, const std::string& table, Deadline deadline) {
-    auto version = connection.query(
-        "SELECT max(value) FROM idempotent_meta WHERE name IN ('schema', '" + table + "/schema')", deadline);
-    if (!version) return std::move(version).error();
-    if (version->is_null(0, 0)) return wrong("the schema has no version", {}, "postgres-schema-version");
-    const std::string text(version->bytes(0, 0));
-    if (text == std::to_string(newest_schema)) return {};
-    return Error(ErrorKind::misconfigured,
-                 "the schema is of version " + text + ", this program knows version " + std::to_string(newest_schema),
-                 {}, "run the version of the program that made it")
-        .with_code("postgres-schema-version");
+    // Of the shared tables, and of this one.
+    auto versions = connection.query("SELECT value, (value < " + std::to_string(newest_schema) +
+                                         ")::int FROM idempotent_meta WHERE name IN ('schema', '" + table + "/schema')",
+                                     deadline);
+    if (!versions) return std::move(versions).error();
+    if (versions->size() == 0) return wrong("the schema has no version", {}, "postgres-schema-version");
+    for (int at = 0; at < versions->size(); ++at) {
+        const std::string text(versions->bytes(at, 0));
+        if (text == std::to_string(newest_schema)) continue;
+        Error other =
+            wrong("the schema is of version " + text + ", this program knows version " + std::to_string(newest_schema),
+                  {}, "postgres-schema-version");
+        if (versions->bytes(at, 1) == "1") return other;
+        return std::move(other).with_hint("run the version of the program that made it");
+    }
+    return {};
 }
 
 Result<void> verify_columns(Connection& connection, const std::string& table, Deadline deadline) {

@@ -135,7 +135,7 @@ std::string Takeover::key(std::string_view row) const {
 
 std::string Takeover::value_of(std::string_view row, std::string_view name) const {
     const std::string status = std::string(row) + "\"status\"", updated = millis(row, "update_time");
-    const std::string lease_end = updated + " + " + std::to_string(runtime::adopted_lease);
+    std::string lease_end = updated + " + " + std::to_string(runtime::adopted_lease);
     const auto* const found = catalogue_.column(name);
     if (name == "trace_id") return key(row);
     if (name == "expire_time" && !ours_)

@@ -90,16 +90,17 @@ Result<void> SqliteMigrations::look_at_shared(Connection& connection, Found& fou
     }
     auto rows = query(connection, "SELECT name, value FROM idempotent_meta");
     if (!rows) return std::move(rows).error();
-    bool recorded = false, summed = false;
+    bool recorded = false, summed = false, older = false;
     for (const auto& row : *rows) {
         if (row[0] == "schema" || row[0] == table_ + "/schema")
             found.status.version = std::max(found.status.version, static_cast<int>(number_in(row[1])));
+        older |= (row[0] == "schema" || row[0] == table_ + "/schema") && number_in(row[1]) < newest_schema;
         recorded |= row[0] == table_ + "/schema";
         if (row[0] != table_ + "/schema/" + std::to_string(newest_schema)) continue;
         summed = true;
         if (number_in(row[1]) != runtime::schema_checksum(schema_text)) found.status.state = SchemaState::altered;
     }
-    if (!recorded || !summed) missing.push_back("the version of " + table_ + " is not recorded");
+    if (!recorded || !summed || older) missing.push_back("the version of " + table_ + " is not recorded");
     if (found.status.version > newest_schema) found.status.state = SchemaState::newer;
     return {};
 }
@@ -145,6 +146,12 @@ Result<SqliteMigrations::Found> SqliteMigrations::look(Connection& connection) c
     if (table->needs_copy()) found.steps = table->set_aside();
     if (!missing.empty()) found.steps.push_back({"make what is missing", schema_sql(table_)});
     if (table->needs_copy()) found.steps.push_back(table->copy());
+    // The insert of schema.sql leaves what an earlier version recorded.
+    const std::string newest = std::to_string(newest_schema);
+    if (!missing.empty())
+        found.steps.push_back({"record the version", "UPDATE idempotent_meta SET value = " + newest +
+                                                         " WHERE name IN ('schema', '" + table_ +
+                                                         "/schema') AND value < " + newest + ";"});
     found.table = *std::move(table);
     return found;
 }

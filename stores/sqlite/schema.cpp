@@ -54,14 +54,20 @@ Result<void> verify_version(Connection& connection, const std::string& table) {
     auto meta = query(connection, "SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'idempotent_meta'");
     if (!meta) return std::move(meta).error();
     if (meta->empty()) return wrong("the table idempotent_meta is missing", {}, "sqlite-no-table");
-    auto version =
-        query(connection, "SELECT max(value) FROM idempotent_meta WHERE name IN ('schema', '" + table + "/schema')");
-    if (!version) return std::move(version).error();
-    const std::string& text = version->front().front();
-    if (text.empty()) return wrong("the schema has no version", {}, "sqlite-schema-version");
-    if (text == std::to_string(newest_schema)) return {};
-    return wrong("the schema is of version " + text + ", this program knows version " + std::to_string(newest_schema),
-                 {}, "sqlite-schema-version", "run the version of the program that made it");
+    // Of the shared tables, and of this one.
+    auto versions =
+        query(connection, "SELECT value FROM idempotent_meta WHERE name IN ('schema', '" + table + "/schema')");
+    if (!versions) return std::move(versions).error();
+    if (versions->empty()) return wrong("the schema has no version", {}, "sqlite-schema-version");
+    for (const auto& row : *versions) {
+        const std::string& text = row.front();
+        if (text == std::to_string(newest_schema)) continue;
+        const bool older = text == "0" || text.starts_with('-');
+        return wrong(
+            "the schema is of version " + text + ", this program knows version " + std::to_string(newest_schema), {},
+            "sqlite-schema-version", older ? how_to_mend : "run the version of the program that made it");
+    }
+    return {};
 }
 
 /// A column of somebody else's that must have a value would refuse every record.

@@ -98,12 +98,12 @@ std::string Takeover::millis_of(std::string_view name) const {
 }
 
 std::string Takeover::value_of(std::string_view name) const {
-    const std::string n(name);
+    std::string n(name);
     if (name == "trace_id") return key();
     if (name == "biz_type") return "CAST(biz_type AS TEXT)";
     if (name == "create_time" || name == "update_time") return millis_of(name);
     const std::string updated = millis_of("update_time");
-    const std::string lease_end = updated + " + " + std::to_string(runtime::adopted_lease);
+    std::string lease_end = updated + " + " + std::to_string(runtime::adopted_lease);
     if (name == "expire_time")
         return ours_ ? millis_of(name)
                      : "CASE WHEN status = 0 THEN max(" + millis_of(name) + ", " + lease_end + ") ELSE " +

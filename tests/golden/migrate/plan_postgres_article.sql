@@ -107,4 +107,5 @@ ALTER TABLE "idempotent_record" RENAME COLUMN "nebis_response_body" TO "response
 
 -- record the version
 INSERT INTO idempotent_meta (name, value) VALUES ('schema', 1), ('idempotent_record/schema', 1), ('idempotent_record/schema/1', 2614601544608482371) ON CONFLICT (name) DO NOTHING;
+UPDATE idempotent_meta SET value = 1 WHERE name IN ('schema', 'idempotent_record/schema') AND value < 1;
 

@@ -73,3 +73,6 @@ SELECT
     nebis_snapshot(status, response_body)
 FROM idempotent_record_before;
 
+-- record the version
+UPDATE idempotent_meta SET value = 1 WHERE name IN ('schema', 'idempotent_record/schema') AND value < 1;
+

@@ -258,7 +258,8 @@ TEST_F(PostgresMigrate, missing_pieces_are_brought_and_rows_stay) {
           "ALTER TABLE idempotent_record DROP CONSTRAINT idempotent_record_pkey",
           "ALTER TABLE idempotent_record ALTER biz_type TYPE varchar(64)",
           "ALTER TABLE idempotent_record ALTER attempts TYPE integer",
-          "DELETE FROM idempotent_meta WHERE name <> 'schema'", "DROP TABLE idempotent_meta"}) {
+          "DELETE FROM idempotent_meta WHERE name <> 'schema'",
+          "UPDATE idempotent_meta SET value = 0 WHERE name = 'schema'", "DROP TABLE idempotent_meta"}) {
         sql(damage);
         EXPECT_EQ(run("status").code, 3) << damage;
         const Ended up = run("up");

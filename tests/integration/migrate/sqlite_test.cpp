@@ -215,6 +215,14 @@ TEST_F(SqliteMigrate, missing_pieces_are_brought_and_rows_stay) {
     EXPECT_EQ(value("SELECT trace_id || version || outcome_ref FROM idempotent_record"), "k7");
 }
 
+TEST_F(SqliteMigrate, an_older_version_is_raised_once_everything_is_there) {
+    ASSERT_EQ(run("up").code, 0);
+    sql("UPDATE idempotent_meta SET value = 0 WHERE name IN ('schema', 'idempotent_record/schema')");
+    EXPECT_EQ(run("status").code, 3);
+    ASSERT_EQ(run("up").code, 0);
+    EXPECT_EQ(run("status").code, 0);
+}
+
 TEST_F(SqliteMigrate, newer_and_altered_schemas_are_left_alone) {
     ASSERT_EQ(run("up").code, 0);
     sql("UPDATE idempotent_meta SET value = 2 WHERE name = 'idempotent_record/schema'");
