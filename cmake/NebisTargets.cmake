@@ -101,6 +101,7 @@ function(nebis_test name)
     endforeach()
     # gtest_discover_tests loses the semicolons of a list in a property, so the properties are set by a file of ours
     # that ctest reads after the discovery.
+    list(APPEND arg_ENVIRONMENT "NEBIS_SERVERS_CACHE=${PROJECT_BINARY_DIR}/server-cache")
     set(properties "TIMEOUT ${arg_TIMEOUT} LABELS [==[${arg_LABELS}]==] ENVIRONMENT [==[${arg_ENVIRONMENT}]==]")
     if(arg_SERIAL)
         string(APPEND properties " RUN_SERIAL TRUE")

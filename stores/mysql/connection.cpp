@@ -197,6 +197,14 @@ Result<Answers> Connection::run(const Script& script, Deadline deadline) {
     return answers;
 }
 
+Result<Answer> Connection::query(std::string_view sql, Deadline deadline) {
+    Script script;
+    script.statement(sql);
+    auto answers = run(script, deadline);
+    if (!answers) return std::move(answers).error();
+    return std::move(answers->front());
+}
+
 void Connection::tidy(Deadline deadline) {
     if (spent_) return;
     Script script;

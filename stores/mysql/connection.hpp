@@ -25,6 +25,9 @@ public:
     /// connection is spent.
     Result<Answers> run(const Script& script, Deadline deadline);
 
+    /// The same for one statement.
+    Result<Answer> query(std::string_view sql, Deadline deadline);
+
     /// Rolls back and lets all advisory locks go; spends the connection when that fails.
     void tidy(Deadline deadline);
 

@@ -17,7 +17,7 @@ struct Rule {
     bool says = false;  ///< the server's words name things, never values
 };
 
-constexpr const char* schema_hint = "make it with `create-schema: true`; schema.sql shows what must be there";
+constexpr const char* schema_hint = "run `nebis migrate up`; `nebis migrate plan` shows what it would do";
 
 // Numbers of both servers; those above 3000 are MySQL's, those above 4000 MariaDB's or MySQL's.
 const Rule rules[] = {
@@ -100,7 +100,7 @@ const Rule rules[] = {
      "mysql-constraint",
      "a constraint or a trigger that is not ours refused the row",
      "compare the table with schema.sql: no further constraint or trigger may refuse a record"},
-    {{1044, 1142, 1143, 1227, 1370},
+    {{1044, 1142, 1143, 1227, 1370, 1419},
      ErrorKind::misconfigured,
      "mysql-permission",
      "a right is missing",

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "schema.hpp"
 
+#include "catalogue.hpp"
 #include "errors.hpp"
+#include "nebis/migrate.hpp"
+#include "runtime/schema_text.hpp"
 
 #include <algorithm>
-#include <array>
 
 namespace nebis::mysql {
 
@@ -14,50 +16,19 @@ namespace {
 
 constexpr std::string_view default_table = "idempotent_record";
 constexpr std::size_t longest_name = 55;
-constexpr std::string_view schema_version = "1";
-
-struct ColumnRule {
-    std::string_view name, type;  ///< the type, or what it starts with
-    bool required;
-};
-constexpr std::array columns{
-    ColumnRule{"id", "bigint", true},
-    ColumnRule{"trace_id", "varbinary(255)", true},
-    ColumnRule{"biz_type", "varchar(255)", true},
-    ColumnRule{"status", "tinyint", true},
-    ColumnRule{"version", "bigint", true},
-    ColumnRule{"owner", "binary(16)", true},
-    ColumnRule{"attempts", "bigint", true},
-    ColumnRule{"request_hash", "varbinary(33)", true},
-    ColumnRule{"lease_expire_time", "bigint", true},
-    ColumnRule{"expire_time", "bigint", true},
-    ColumnRule{"create_time", "bigint", true},
-    ColumnRule{"update_time", "bigint", true},
-    ColumnRule{"instance", "varchar(255)", true},
-    ColumnRule{"outcome_ref", "varchar(512)", true},
-    ColumnRule{"request_body", "longblob", false},
-    ColumnRule{"response_body", "longblob", false},
-};
+constexpr std::int64_t year_2020 = 1577836800;
 
 Error wrong(std::string message, std::string detail, const char* word) {
     return Error(ErrorKind::misconfigured, std::move(message), std::move(detail),
-                 "make it with `create-schema: true`; schema.sql shows what must be there")
+                 "run `nebis migrate up`; `nebis migrate plan` shows what it would do")
         .with_code(word);
 }
 
-Result<Answer> ask(Connection& connection, const std::string& sql, Deadline deadline) {
-    Script script;
-    script.statement(sql);
-    auto answers = connection.run(script, deadline);
-    if (!answers) return std::move(answers).error();
-    return std::move(answers->front());
-}
-
 Result<void> verify_server(Connection& connection, const Options& options, Deadline deadline) {
-    auto state = ask(connection,
-                     "SELECT @@global.read_only,@@innodb_flush_log_at_trx_commit,@@log_bin AND "
-                     "@@binlog_format='STATEMENT'",
-                     deadline);
+    auto state = connection.query(
+        "SELECT @@global.read_only,@@innodb_flush_log_at_trx_commit,@@log_bin AND "
+        "@@binlog_format='STATEMENT',UNIX_TIMESTAMP()",
+        deadline);
     if (!state) return std::move(state).error();
     if (state->number(0, 0) != 0) return error_of(1290, {});
     if (options.require_durable_commits && state->number(0, 1) != 1)
@@ -67,71 +38,29 @@ Result<void> verify_server(Connection& connection, const Options& options, Deadl
                      "acceptable")
             .with_code("mysql-not-durable");
     if (state->number(0, 2) != 0) return error_of(1665, {});
+    // Leases and retentions are told by it.
+    if (state->number(0, 3) < year_2020)
+        return Error(ErrorKind::misconfigured, "the clock of the MySQL server stands before 2020", {},
+                     "set it; let NTP keep it")
+            .with_code("mysql-clock");
     return {};
 }
 
-Result<void> verify_version(Connection& connection, Deadline deadline) {
-    auto version = ask(connection, "SELECT value FROM idempotent_meta WHERE name='schema'", deadline);
-    if (!version) return std::move(version).error();
-    if (version->size() != 1) return wrong("the schema has no version", {}, "mysql-schema-version");
-    const std::string text(version->bytes(0, 0));
-    if (text == schema_version) return {};
-    return Error(ErrorKind::misconfigured,
-                 "the schema is of version " + text + ", this program knows version " + std::string(schema_version), {},
-                 "run the version of the program that made it")
-        .with_code("mysql-schema-version");
-}
-
-Result<void> verify_columns(Connection& connection, const std::string& table, Deadline deadline) {
-    auto engine =
-        ask(connection,
-            "SELECT engine FROM information_schema.tables WHERE table_schema=DATABASE() AND table_name='" + table + "'",
-            deadline);
-    if (!engine) return std::move(engine).error();
-    if (engine->size() == 0) return wrong("the table " + table + " is missing", {}, "mysql-no-table");
-    if (engine->bytes(0, 0) != "InnoDB")
-        return wrong("the table " + table + " must be of InnoDB", "it is '" + std::string(engine->bytes(0, 0)) + "'",
-                     "mysql-engine");
-    auto found =
-        ask(connection,
-            "SELECT column_name,column_type,is_nullable='NO',extra LIKE '%auto_increment%',collation_name FROM "
-            "information_schema.columns WHERE table_schema=DATABASE() AND table_name='" +
-                table + "'",
-            deadline);
-    if (!found) return std::move(found).error();
-    for (const ColumnRule& rule : columns) {
-        const std::string name = table + "." + std::string(rule.name);
-        std::size_t at = 0;
-        while (at < found->size() && found->bytes(at, 0) != rule.name) ++at;
-        if (at == found->size()) return wrong("the column " + name + " is missing", {}, "mysql-column");
-        const auto type = found->bytes(at, 1);
-        if (!type.starts_with(rule.type))
-            return wrong("the column " + name + " must be " + std::string(rule.type),
-                         "it is '" + std::string(type) + "'", "mysql-column");
-        if (rule.required && found->number(at, 2) != 1)
-            return wrong("the column " + name + " must be NOT NULL", {}, "mysql-column");
-        if (rule.name == "id" && found->number(at, 3) != 1)
-            return wrong("the column " + name + " must be AUTO_INCREMENT", {}, "mysql-column");
-        if (rule.type.starts_with("varchar") && found->bytes(at, 4) != "utf8mb4_bin")
-            return wrong("the column " + name + " must have the collation utf8mb4_bin",
-                         "it has '" + std::string(found->bytes(at, 4)) + "'", "mysql-collation");
+Result<void> verify_version(Connection& connection, const std::string& table, Deadline deadline) {
+    // Of the shared tables, and of this one.
+    auto versions =
+        connection.query("SELECT value FROM idempotent_meta WHERE name IN ('schema','" + table + "/schema')", deadline);
+    if (!versions) return std::move(versions).error();
+    if (versions->size() == 0) return wrong("the schema has no version", {}, "mysql-schema-version");
+    for (std::size_t at = 0; at < versions->size(); ++at) {
+        const auto version = versions->number(at, 0);
+        if (version == newest_schema) continue;
+        Error other = wrong("the schema is of version " + std::to_string(version) + ", this program knows version " +
+                                std::to_string(newest_schema),
+                            {}, "mysql-schema-version");
+        if (version < newest_schema) return other;
+        return std::move(other).with_hint("run the version of the program that made it");
     }
-    return {};
-}
-
-/// An index on just these columns; of the table's key nothing but its whole length counts.
-Result<void> verify_index(Connection& connection, const std::string& table, const std::string& index,
-                          const std::string& on, bool unique, const char* word, Deadline deadline) {
-    auto found = ask(connection,
-                     "SELECT 1 FROM information_schema.statistics WHERE table_schema=DATABASE() AND table_name='" +
-                         table + "'" + (index.empty() ? "" : " AND index_name='" + index + "'") +
-                         " GROUP BY index_name HAVING GROUP_CONCAT(column_name ORDER BY seq_in_index)='" + on +
-                         "' AND MAX(non_unique)" + (unique ? "=0" : ">=0") + " AND MAX(sub_part) IS NULL",
-                     deadline);
-    if (!found) return std::move(found).error();
-    if (found->size() == 0)
-        return wrong("the table " + table + " has no " + (unique ? "unique key" : "index " + index) + " on " + on, {},
-                     word);
     return {};
 }
 
@@ -149,13 +78,17 @@ Error bad_table_name() {
         .with_code("table-name");
 }
 
+std::vector<std::string> schema_statements(std::string_view table) {
+    auto statements = runtime::statements_in(schema_text);
+    for (auto& sql : statements)
+        for (std::size_t at = 0; (at = sql.find(default_table, at)) != std::string::npos; at += table.size())
+            sql.replace(at, default_table.size(), table);
+    return statements;
+}
+
 Result<void> create_schema(Connection& connection, const std::string& table, Deadline deadline) {
-    std::string sql = schema_text;
-    for (std::size_t at = 0; (at = sql.find(default_table, at)) != std::string::npos; at += table.size())
-        sql.replace(at, default_table.size(), table);
-    while (!sql.empty() && (sql.back() == '\n' || sql.back() == ';')) sql.pop_back();
     Script script;
-    script.statement(sql);
+    for (const auto& statement : schema_statements(table)) script.statement(statement);
     auto made = connection.run(script, deadline);
     if (!made) return surely_not_applied(std::move(made).error());
     return {};
@@ -164,19 +97,17 @@ Result<void> create_schema(Connection& connection, const std::string& table, Dea
 Result<void> verify_schema(Connection& connection, const Options& options, const std::string& table,
                            Deadline deadline) {
     if (auto server = verify_server(connection, options, deadline); !server) return server;
-    if (auto version = verify_version(connection, deadline); !version) return version;
-    if (auto found = verify_columns(connection, table, deadline); !found) return found;
-    // The protocol's one arbiter: unique, whole, on trace_id alone.
-    if (auto key = verify_index(connection, table, {}, "trace_id", true, "mysql-no-key", deadline); !key) return key;
-    if (auto lease =
-            verify_index(connection, table, "idx_lease", "status,lease_expire_time", false, "mysql-no-index", deadline);
-        !lease)
-        return lease;
-    if (auto expire =
-            verify_index(connection, table, "idx_expire", "status,expire_time", false, "mysql-no-index", deadline);
-        !expire)
-        return expire;
-    auto rule = ask(connection, "SELECT operation,digest,update_time FROM idempotent_key_rule LIMIT 0", deadline);
+    if (auto version = verify_version(connection, table, deadline); !version) return version;
+    auto catalogue = Catalogue::read(connection, table, deadline);
+    if (!catalogue) return std::move(catalogue).error();
+    for (auto& fault : faults_of(*catalogue, table))
+        return wrong(std::move(fault.message), std::move(fault.detail), fault.word);
+    if (const auto* const foreign = catalogue->needs_a_value())
+        return Error(ErrorKind::misconfigured,
+                     "the column " + table + "." + foreign->name + " must have a value, and Nebis has none for it", {},
+                     "give it a default, or drop it")
+            .with_code("mysql-column");
+    auto rule = connection.query("SELECT operation,digest,update_time FROM idempotent_key_rule LIMIT 0", deadline);
     if (!rule) return std::move(rule).error();
     return {};
 }

@@ -32,10 +32,12 @@ CREATE TABLE IF NOT EXISTS idempotent_key_rule (
     update_time BIGINT         NOT NULL
 ) ENGINE = InnoDB DEFAULT CHARACTER SET = utf8mb4 COLLATE = utf8mb4_bin;
 
--- 'schema': version of this file. '<table>/version_floor': greatest version among deleted rows, so that fencing tokens grow over deletes
+-- 'schema': version of the shared tables. '<table>/schema': of a record table; '<table>/schema/1': checksum of what version 1 makes.
+-- '<table>/version_floor': greatest version among deleted rows, so that fencing tokens grow over deletes
 -- even when the clock steps back.
 CREATE TABLE IF NOT EXISTS idempotent_meta (
     name  VARCHAR(255) NOT NULL PRIMARY KEY,
     value BIGINT       NOT NULL
 ) ENGINE = InnoDB DEFAULT CHARACTER SET = utf8mb4 COLLATE = utf8mb4_bin;
-INSERT IGNORE INTO idempotent_meta (name, value) VALUES ('schema', 1);
+INSERT IGNORE INTO idempotent_meta (name, value) VALUES ('schema', 1), ('idempotent_record/schema', 1),
+    ('idempotent_record/schema/1', 5358348290118133048);

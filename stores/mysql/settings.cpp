@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "driver/settings_reader.hpp"
+#include "migrations.hpp"
 #include "nebis/mysql.hpp"
 #include "schema.hpp"
 
@@ -75,6 +76,12 @@ void add_to(Drivers& drivers) {
         if (!options) return std::move(options).error();
         if (!good_table_name(settings.table)) return bad_table_name();
         return store(*std::move(options), settings.table);
+    };
+    drivers.migrations["mysql"] = [](const DriverSettings& settings) -> Result<std::shared_ptr<Migrations>> {
+        auto options = options_of(settings);
+        if (!options) return std::move(options).error();
+        if (!good_table_name(settings.table)) return bad_table_name();
+        return migrations(*std::move(options), settings.table);
     };
     drivers.store_keys["mysql"] = keys();
 }

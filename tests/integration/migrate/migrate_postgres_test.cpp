@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "article.hpp"
 #include "identify/trace_id.hpp"
+#include "load.hpp"
 #include "nebis/migrate.hpp"
 #include "nebis/nebis.hpp"
 #include "nebis/starter.hpp"
@@ -362,38 +363,6 @@ TEST_F(PostgresMigrate, killed_anywhere_the_next_one_finishes) {
     }
     EXPECT_GT(unfinished, 15) << "the kills came too late to show anything";
 }
-
-/// Calls without a pause until it goes, and remembers the longest one.
-class Load {
-public:
-    explicit Load(std::function<void(int)> call)
-        : thread_([this, call = std::move(call)](const std::stop_token& stop) {
-              for (int i = 0; !stop.stop_requested(); ++i) {
-                  const auto before = steady_clock::now();
-                  try {
-                      call(i);
-                      ++done_;
-                  } catch (const std::exception& failure) {
-                      failure_ = failure.what();
-                      return;
-                  }
-                  longest_ = std::max(longest_, steady_clock::now() - before);
-              }
-          }) {}
-    void end() {
-        thread_.request_stop();
-        if (thread_.joinable()) thread_.join();
-    }
-    long longest_millis() const { return std::chrono::duration_cast<milliseconds>(longest_).count(); }
-    int done() const { return done_; }
-    const std::string& failure() const { return failure_; }
-
-private:
-    steady_clock::duration longest_{};
-    int done_ = 0;
-    std::string failure_;
-    std::jthread thread_;
-};
 
 /// What docs/migrate.md promises: 100 ms in line and the statement itself; the rest is for a busy machine.
 constexpr long longest_block = 1000;
