@@ -86,7 +86,7 @@ std::vector<std::string> Takeover::missing() const {
 std::string Takeover::millis(std::string_view row, std::string_view name) const {
     const auto* const found = catalogue_.column(name);
     if (!found) return now_millis;
-    const std::string x = column(row, name);
+    std::string x = column(row, name);
     if (found->kind == "timestamp") return "CAST(FLOOR(UNIX_TIMESTAMP(" + x + ")*1000) AS SIGNED)";
     if (found->kind == "datetime")
         return "TIMESTAMPDIFF(MICROSECOND,'1970-01-01',CONVERT_TZ(" + x + ",'" + time_zone_ + "','+00:00')) DIV 1000";
@@ -95,7 +95,7 @@ std::string Takeover::millis(std::string_view row, std::string_view name) const 
 
 std::string Takeover::bytes(std::string_view row, std::string_view name) const {
     const auto* const found = catalogue_.column(name);
-    const std::string x = column(row, name);
+    std::string x = column(row, name);
     return found && is_text(found->kind) ? "CAST(CONVERT(" + x + " USING utf8mb4) AS BINARY)" : x;
 }
 
@@ -160,6 +160,7 @@ std::vector<PlannedStep> Takeover::steps() const {
     const std::string table = quoted(table_), copy = quoted(copy_of(table_));
     const auto trigger = [&](const char* letter) { return quoted(copy_of(table_) + "_" + letter); };
     std::vector<std::string> drop_triggers;
+    drop_triggers.reserve(events.size() + 1);
     for (const auto& [letter, event] : events) drop_triggers.push_back("DROP TRIGGER IF EXISTS " + trigger(letter));
     if (interrupted()) {
         auto drops = drop_triggers;
