@@ -4,6 +4,7 @@ PRESET ?= dev
 JOBS   ?= $(shell nproc)
 SHOW   ?= build/$(PRESET)/bin/nebis-order-show $(if $(ONCE),--once)
 ARGS   ?=
+STORE  ?= postgres
 SERVERS ?= redis redis-acl redis-tls redis-sentinel redis-cluster postgres postgres-tls mariadb mariadb-tls
 
 # g++ 12's ThreadSanitizer can't run where the kernel scatters addresses over 32 bits; where it may, turn that off.
@@ -12,11 +13,11 @@ FIXED  := $(shell setarch -R true 2>/dev/null && echo setarch -R)
 BUILD   = cmake --preset $(1) >/dev/null && cmake --build --preset $(1) -j$(JOBS)
 
 .DEFAULT_GOAL := help
-.PHONY: help deps build run servers test sanitize explore torture bench bench-engines coverage lint fmt install clean
+.PHONY: help deps build run run-cluster servers test sanitize explore torture bench bench-engines coverage lint fmt install clean
 
 help:      ## this text
-	@sed -n 's/^\([a-z]*\): *[^#]*## /  make \1|/p' $(MAKEFILE_LIST) | column -t -s'|'
-	@echo "Variables: PRESET=$(PRESET) JOBS=$(JOBS) ONCE=1 (run: end after the show) ARGS=… (explore, torture, bench)"
+	@sed -n 's/^\([a-z-]*\): *[^#]*## /  make \1|/p' $(MAKEFILE_LIST) | column -t -s'|'
+	@echo "Variables: PRESET=$(PRESET) JOBS=$(JOBS) ONCE=1 (run: end after the show) ARGS=… (run-cluster, explore, torture, bench)"
 
 deps:      ## install what is missing (Debian 12); does nothing when all is there
 	@tools/deps
@@ -27,6 +28,10 @@ build: deps  ## build everything into build/$(PRESET)/
 run: deps  ## the order service, shown on real HTTP; ONCE=1 ends after the show
 	$(call BUILD,$(PRESET)) --target nebis-order-show
 	$(SHOW)
+
+run-cluster: deps  ## three of them, Redis with Sentinels and a database, killed again and again (STORE=postgres)
+	$(call BUILD,$(PRESET)) --target nebis-order-cluster
+	build/$(PRESET)/bin/nebis-order-cluster --store $(STORE) $(ARGS)
 
 servers: deps  ## real servers on free loopback ports, addresses printed; until Ctrl-C (SERVERS=…)
 	@tools/servers up $(SERVERS)

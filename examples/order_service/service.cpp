@@ -2,13 +2,13 @@
 #include "service.hpp"
 
 #include "json.hpp"
-#include "orders.hpp"
+#include "order_book.hpp"
 #include "payments.hpp"
 
 #include <nebis/engine.hpp>
 #include <nebis/http.hpp>
 #include <nebis/local.hpp>
-#include <nebis/sqlite.hpp>
+#include <nebis/redis.hpp>
 
 #include <fstream>
 #include <iostream>
@@ -26,9 +26,25 @@ std::string read_file(const std::string& path) {
     return (std::ostringstream() << file.rdbuf()).str();
 }
 
-nebis::Engine open_engine(const Settings& settings, const nebis::sqlite::Database& db) {
-    return nebis::Engine::make({.store = nebis::sqlite::store(db),
-                                .gate = nebis::local::gate(),
+std::unique_ptr<OrderBook> open_order_book(const Settings& settings) {
+    if (settings.store == "postgres") return postgres_order_book(settings.db, "app");
+    return sqlite_order_book(settings.db);
+}
+
+/// One machine needs a table in memory to keep duplicates apart; several need a Redis that they share.
+std::shared_ptr<nebis::Gate> open_gate(const Settings& settings) {
+    if (settings.redis.empty()) return nebis::local::gate();
+    nebis::redis::Options redis{.addresses = settings.redis};
+    if (!settings.sentinel_master.empty()) {
+        redis.topology = nebis::redis::Topology::sentinel;
+        redis.master_name = settings.sentinel_master;
+    }
+    return nebis::redis::gate(redis).value();
+}
+
+nebis::Engine open_engine(const Settings& settings, const OrderBook& orders) {
+    return nebis::Engine::make({.store = orders.records(),
+                                .gate = open_gate(settings),
                                 .configuration = read_file(settings.config),
                                 .options = {.sets = settings.sets}})
         .value();
@@ -54,20 +70,16 @@ nebis::Policy payment_policy(std::shared_ptr<Bank> bank) {
 }  // namespace
 
 void serve(const Settings& settings) {
-    const nebis::sqlite::Database db(nebis::sqlite::Options{.path = settings.db, .create_schema = true});
-    create_orders_table(db);
-    const nebis::Engine engine = open_engine(settings, db);
+    const auto orders = open_order_book(settings);
+    const nebis::Engine engine = open_engine(settings, *orders);
     const auto bank = std::make_shared<Bank>(Endpoint::parse(settings.bank));
     const nebis::Operation tokens = engine.operation(order_policy(settings)).value();
 
     nebis::http::Server web(engine, {.listen = settings.listen});
-    web.post("/orders", order_policy(settings),
-             nebis::sqlite::atomic(db, [&](const nebis::Request& request, sqlite3* tx, nebis::Execution& execution) {
-                 return place_order(request, tx, execution, settings.packing);
-             }));
+    orders->take_orders(web, order_policy(settings), settings.packing);
     web.post("/payments", payment_policy(bank),
              [&](const nebis::Request& request, nebis::Execution& execution) { return bank->pay(request, execution); });
-    web.get("/orders", [&](const nebis::Request&) { return list_orders(db); });
+    web.get("/orders", [&](const nebis::Request&) { return orders->list(); });
     web.get("/orders/token", [&](const nebis::Request&) {
         const auto token = engine.create_token(tokens);
         return token ? json_reply(200, {{"token", *token}}) : json_reply(503, {{"error", token.error().text()}});

@@ -13,6 +13,7 @@ Settings parse(int argc, char** argv) {
         "Examples:\n"
         "  nebis-order-service\n"
         "  nebis-order-service --listen 127.0.0.1:0 --db /tmp/orders.db --config order_service.yaml\n"
+        "  nebis-order-service --store postgres --db 127.0.0.1:5432 --redis 127.0.0.1:6379\n"
         "  nebis-order-service --claim inside --set lock-expire-millis=2000\n"
         "\n"
         "  curl -X POST localhost:8080/orders -H 'Idempotency-Key: \"tea-1\"' -H 'Content-Type: application/json' \\\n"
@@ -21,7 +22,12 @@ Settings parse(int argc, char** argv) {
         "An order service that places no order twice, however often it is asked.\n",
         "nebis-order-service");
     app.add_option("--listen", settings.listen, "address and port; port 0 takes a free one")->capture_default_str();
-    app.add_option("--db", settings.db, "SQLite file of orders and records")->capture_default_str();
+    app.add_option("--store", settings.store, "where orders and records lie")
+        ->check(CLI::IsMember({"sqlite", "postgres"}))
+        ->capture_default_str();
+    app.add_option("--db", settings.db, "SQLite file, or host:port of the server")->capture_default_str();
+    app.add_option("--redis", settings.redis, "host:port of the Redis in front; several: Sentinels")->delimiter(',');
+    app.add_option("--sentinel-master", settings.sentinel_master, "what the Sentinels call their master");
     app.add_option("--bank", settings.bank, "where nebis-flaky-bank listens")->capture_default_str();
     app.add_option("--config", settings.config, "YAML file with the settings of Nebis")->check(CLI::ExistingFile);
     app.add_option("--set", settings.sets, "one setting, as key=value; may be repeated");
