@@ -34,11 +34,10 @@ std::unique_ptr<OrderBook> open_order_book(const Settings& settings) {
 /// One machine needs a table in memory to keep duplicates apart; several need a Redis that they share.
 std::shared_ptr<nebis::Gate> open_gate(const Settings& settings) {
     if (settings.redis.empty()) return nebis::local::gate();
-    nebis::redis::Options redis{.addresses = settings.redis};
-    if (!settings.sentinel_master.empty()) {
-        redis.topology = nebis::redis::Topology::sentinel;
-        redis.master_name = settings.sentinel_master;
-    }
+    using nebis::redis::Topology;
+    nebis::redis::Options redis{.addresses = settings.redis, .master_name = settings.redis_master};
+    if (settings.redis_topology == "sentinel") redis.topology = Topology::sentinel;
+    if (settings.redis_topology == "cluster") redis.topology = Topology::cluster;
     return nebis::redis::gate(redis).value();
 }
 

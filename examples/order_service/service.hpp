@@ -12,10 +12,11 @@ namespace shop {
 /// What the command line says; everything about idempotency itself stands in the YAML file.
 struct Settings {
     std::string listen = "127.0.0.1:8080";
-    std::string store = "sqlite";    ///< where orders and records lie together: sqlite, postgres
-    std::string db = "orders.db";    ///< a file of SQLite, or host:port of a server
-    std::vector<std::string> redis;  ///< what stands in front of it; empty: nothing but this process
-    std::string sentinel_master;     ///< the addresses are of Sentinels, and this is what they call their master
+    std::string store = "sqlite";           ///< where orders and records lie together: sqlite, postgres
+    std::string db = "orders.db";           ///< a file of SQLite, or host:port of a server
+    std::vector<std::string> redis;         ///< what stands in front of it; empty: nothing but this process
+    std::string redis_topology = "single";  ///< single, sentinel, cluster
+    std::string redis_master = "mymaster";  ///< what the Sentinels call their master
     std::string bank = "127.0.0.1:8081";
     std::string config;             ///< YAML file; empty: the defaults
     std::vector<std::string> sets;  ///< `a.b=c`, stronger than file and environment

@@ -26,8 +26,12 @@ Settings parse(int argc, char** argv) {
         ->check(CLI::IsMember({"sqlite", "postgres"}))
         ->capture_default_str();
     app.add_option("--db", settings.db, "SQLite file, or host:port of the server")->capture_default_str();
-    app.add_option("--redis", settings.redis, "host:port of the Redis in front; several: Sentinels")->delimiter(',');
-    app.add_option("--sentinel-master", settings.sentinel_master, "what the Sentinels call their master");
+    app.add_option("--redis", settings.redis, "host:port of the Redis in front; of several some are enough")
+        ->delimiter(',');
+    app.add_option("--redis-topology", settings.redis_topology, "what stands at --redis")
+        ->check(CLI::IsMember({"single", "sentinel", "cluster"}))
+        ->capture_default_str();
+    app.add_option("--redis-master", settings.redis_master, "what Sentinels call their master")->capture_default_str();
     app.add_option("--bank", settings.bank, "where nebis-flaky-bank listens")->capture_default_str();
     app.add_option("--config", settings.config, "YAML file with the settings of Nebis")->check(CLI::ExistingFile);
     app.add_option("--set", settings.sets, "one setting, as key=value; may be repeated");

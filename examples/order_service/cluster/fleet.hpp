@@ -2,6 +2,7 @@
 #pragma once
 
 #include "launch.hpp"
+#include "redis_group.hpp"
 #include "support/servers.hpp"
 
 #include <array>
@@ -34,12 +35,7 @@ public:
     const std::string& store() const noexcept { return store_; }
     std::string database_address() const { return database_.address(); }
 
-    /// The member of the group that the Sentinels call master now; empty while they don't agree.
-    std::string redis_master() const;
-    void kill_redis(const std::string& member) { redis_.kill(member); }
-    void start_redis(const std::string& member) { redis_.start(member); }
-    /// One command to the master, or to a Sentinel. False: it wasn't heard, or refused.
-    bool tell_redis(const std::string& member, const std::string& command) const;
+    RedisGroup& redis() noexcept { return redis_; }
 
     TemporaryFolder& folder() noexcept { return folder_; }
 
@@ -47,7 +43,7 @@ private:
     std::string store_;
     std::vector<std::string> sets_;
     TemporaryFolder folder_{"nebis-order-cluster"};
-    nebis::test::Server redis_{"redis-sentinel"};
+    RedisGroup redis_{"sentinel"};
     nebis::test::Server database_;
     Running bank_;
     mutable std::mutex mutex_;  ///< guards where they listen

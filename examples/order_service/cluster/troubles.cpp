@@ -1,21 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "troubles.hpp"
 
-#include <algorithm>
+#include <chrono>
 #include <csignal>
-#include <stdexcept>
 #include <thread>
 
 namespace shop {
-namespace {
-
-using namespace std::chrono_literals;
-using Clock = std::chrono::steady_clock;
-
-constexpr auto patience = 30s;
-
-}  // namespace
-
 Troubles::Troubles(Fleet& fleet, std::uint64_t seed) : fleet_(fleet), chance_(seed) {}
 
 void Troubles::rest(int least, int most) {
@@ -34,42 +24,18 @@ void Troubles::next() {
     if (left_.empty()) ++rounds_;
 }
 
-std::string Troubles::master() {
-    for (const auto until = Clock::now() + patience; Clock::now() < until; std::this_thread::sleep_for(50ms))
-        if (auto member = fleet_.redis_master(); !member.empty()) return member;
-    throw std::runtime_error("the Sentinels know no master");
-}
-
-/// The Sentinels must notice by themselves and make the replica the master; the dead one comes back as its replica.
 void Troubles::kill_redis() {
-    const std::string dead = master();
-    fleet_.kill_redis(dead);
-    for (const auto until = Clock::now() + patience; master() == dead; std::this_thread::sleep_for(50ms))
-        if (Clock::now() > until) throw std::runtime_error("the Sentinels didn't notice that " + dead + " is dead");
-    rest(0, 500);
-    fleet_.start_redis(dead);
+    fleet_.redis().kill(chance_);
     ++tally_["redis killed"];
 }
 
 void Troubles::fail_redis_over() {
-    // Refused while the last one isn't over.
-    const std::string before = master();
-    const auto until = Clock::now() + patience;
-    while (!fleet_.tell_redis("redis-sentinel-1", "SENTINEL FAILOVER nebis")) {
-        if (Clock::now() > until) throw std::runtime_error("the Sentinels refuse to fail over");
-        std::this_thread::sleep_for(100ms);
-    }
-    while (master() == before) {
-        if (Clock::now() > until) throw std::runtime_error("no failover came");
-        std::this_thread::sleep_for(50ms);
-    }
+    fleet_.redis().fail_over(chance_);
     ++tally_["redis failed over"];
 }
 
 void Troubles::flush_redis() {
-    for (const auto until = Clock::now() + patience; !fleet_.tell_redis(master(), "FLUSHALL");
-         std::this_thread::sleep_for(100ms))
-        if (Clock::now() > until) throw std::runtime_error("Redis can't be flushed");
+    fleet_.redis().flush();
     ++tally_["redis flushed"];
 }
 

@@ -28,7 +28,6 @@ private:
     void kill_instance();
     void stop_instance();
     void rest(int least_millis, int most_millis);
-    std::string master();
 
     Fleet& fleet_;
     std::mt19937_64 chance_;
