@@ -28,13 +28,14 @@ std::string configuration(std::chrono::milliseconds lease) {
            "\n"
            "    record-expire-millis: 20000\n"
            "    scheduler-interval-millis: 200\n"
-           "    processing-timeout-millis: 0\n";
+           "    processing-timeout-millis: 0\n"
+           "    fail-open: true\n";
 }
 
 }  // namespace
 
-Chaos::Chaos(ChaosOptions options, shop::TemporaryFolder& folder, HttpTarget& target)
-    : options_(options), folder_(folder), target_(target), chance_(options.seed) {
+Chaos::Chaos(ChaosOptions options, Engines& engines, shop::TemporaryFolder& folder, HttpTarget& target)
+    : options_(options), engines_(engines), folder_(folder), target_(target), chance_(options.seed) {
     std::ofstream(folder_ / "nebis.yaml") << configuration(options_.lease);
     bank_ = shop::launch({shop::beside_me("nebis-flaky-bank"), "--port", "0", "--ledger", ledger()},
                          folder_ / "bank.log", options_.start_timeout);
@@ -53,14 +54,14 @@ void Chaos::start(int instance, const std::string& die_at) {
     std::vector<std::string> command = {shop::beside_me("nebis-torture-service"),
                                         "--listen",
                                         "127.0.0.1:0",
-                                        "--db",
-                                        database(),
                                         "--bank",
                                         "127.0.0.1:" + std::to_string(bank_.endpoint.port),
                                         "--config",
                                         folder_ / "nebis.yaml",
                                         "--claim",
                                         claim_};
+    const auto& engines = engines_.arguments();
+    command.insert(command.end(), engines.begin(), engines.end());
     if (!die_at.empty()) command.insert(command.end(), {"--die-at", die_at});
     const std::string log = folder_ / ("instance" + std::to_string(instance) + ".log");
     auto& slot = instances_.at(static_cast<std::size_t>(instance));
@@ -116,6 +117,17 @@ void Chaos::cycle() {
         stop_beyond_lease(instance);
     else
         kill_both();
+    fault_since(from);
+}
+
+void Chaos::strike_engines(int cycle) {
+    const auto& troubles = engines_.troubles();
+    const auto turn = static_cast<std::size_t>(cycle % 10);
+    if (turn % 2 == 0 || turn / 2 >= troubles.size()) return;
+    const auto& [name, strike] = troubles[turn / 2];
+    const proof::Micros from = now_micros();
+    strike(chance_);
+    ++tally_[name];
     fault_since(from);
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "engines.hpp"
 #include "history.hpp"
 #include "http_target.hpp"
 #include "launch.hpp"
@@ -21,18 +22,19 @@ struct ChaosOptions {
     std::chrono::milliseconds start_timeout{30'000};
 };
 
-/// Two order services on one database file and the bank; and what befalls them. **Threads**: one, that outlives it.
+/// Two order services on one database and the bank; and what befalls them. **Threads**: one, that outlives it.
 class Chaos {
 public:
-    Chaos(ChaosOptions options, shop::TemporaryFolder& folder, HttpTarget& target);
+    Chaos(ChaosOptions options, Engines& engines, shop::TemporaryFolder& folder, HttpTarget& target);
     ~Chaos();
 
     /// Both instances anew, orderly.
     void restart_all(const std::string& claim);
     /// One fault, chosen by the seed, and everybody up again after it.
     void cycle();
+    /// What befalls the servers: each of their troubles once in ten cycles.
+    void strike_engines(int cycle);
 
-    std::string database() const { return folder_ / "orders.db"; }
     std::string ledger() const { return folder_ / "ledger.txt"; }
     const std::vector<proof::Fault>& faults() const noexcept { return faults_; }
     const std::map<std::string, int>& tally() const noexcept { return tally_; }
@@ -48,6 +50,7 @@ private:
     void fault_since(proof::Micros from);
 
     ChaosOptions options_;
+    Engines& engines_;
     shop::TemporaryFolder& folder_;
     HttpTarget& target_;
     std::mt19937_64 chance_;

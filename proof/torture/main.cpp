@@ -23,7 +23,9 @@ namespace {
 using namespace std::chrono_literals;
 
 struct Options {
-    int cycles = 500;
+    int cycles = 0;
+    std::string store = "sqlite";
+    std::string gate = "local";
     std::uint64_t seed = 0;
     std::string claim = "both";
     std::string mode = "both";
@@ -47,11 +49,11 @@ public:
           chaos_({.seed = options.seed,
                   .lease = std::chrono::milliseconds(options.lease_millis),
                   .start_timeout = std::chrono::seconds(options.patience_seconds)},
-                 folder_, target_) {}
+                 engines_, folder_, target_) {}
 
     int run() {
-        std::cout << "seed " << options_.seed << ", " << options_.cycles << " cycles, files in "
-                  << folder_.path().string() << std::endl;
+        std::cout << "seed " << options_.seed << ", " << options_.cycles << " cycles on " << options_.store
+                  << " behind " << options_.gate << ", files in " << folder_.path().string() << std::endl;
         if (options_.keep) folder_.keep();
         int done = 0;
         bool clean = true;
@@ -81,10 +83,11 @@ private:
     /// Some cycles under load, then peace, then judgement. The judgement sees whole histories: nothing is under way.
     bool round(int from, int to) {
         chaos_.restart_all(claim_of_round());
-        if (!evidence_) evidence_.emplace(chaos_.database(), chaos_.ledger());
+        if (!evidence_) evidence_.emplace(engines_.witness(), chaos_.ledger());
         load_.start();
         for (int cycle = from; cycle < to; ++cycle) {
             chaos_.cycle();
+            chaos_.strike_engines(cycle);
             progress(cycle + 1);
         }
         const auto patience = std::chrono::seconds(options_.patience_seconds);
@@ -155,6 +158,7 @@ private:
     shop::TemporaryFolder folder_{"nebis-torture"};
     Pulse pulse_{folder_ / "pulse", std::chrono::milliseconds(options_.lease_millis / 3),
                  std::chrono::milliseconds(options_.lease_millis) + 2s};
+    Engines engines_{options_.store, options_.gate, folder_.path()};
     HttpTarget target_;
     Load load_;
     Chaos chaos_;
@@ -174,13 +178,22 @@ int main(int argc, char** argv) {
         "  nebis-torture                       500 cycles, another seed each time\n"
         "  nebis-torture --cycles 30 --seed 7\n"
         "  nebis-torture --claim inside --mode orders\n"
+        "  nebis-torture --store postgres --gate redis-sentinel\n"
         "  nebis-torture --straw-man           the article's algorithm instead: exit 0 when it is convicted\n"
         "\n"
-        "Two order services on one database under load, killed and stopped at random and at named points; then an\n"
+        "Two order services on one database under load, killed and stopped at random and at named points, with "
+        "whatever\n"
+        "servers stand behind and before them, each of whose troubles comes once in ten cycles; then an\n"
         "audit of every answer, effect and row. Exit 0 only if nothing was doubled, lost, stuck or otherwise wrong.\n",
         "nebis-torture");
-    app.add_option("--cycles", options.cycles, "faults to inject")
-        ->check(CLI::Range(1, 1'000'000))
+    app.add_option("--cycles", options.cycles, "faults of the instances (default: 500, on servers 200)")
+        ->check(CLI::Range(1, 1'000'000));
+    app.add_option("--store", options.store, "the database: a file, or a server that is killed, too")
+        ->check(CLI::IsMember({"sqlite", "postgres"}))
+        ->capture_default_str();
+    app.add_option("--gate", options.gate,
+                   "what stands in front: each in its own memory, or a Redis that is killed, too")
+        ->check(CLI::IsMember({"local", "redis", "redis-sentinel", "redis-cluster"}))
         ->capture_default_str();
     app.add_option("--seed", options.seed, "0: a random one")->capture_default_str();
     app.add_option("--claim", options.claim, "before, inside, or both in turn")
@@ -198,6 +211,7 @@ int main(int argc, char** argv) {
     app.add_flag("--keep", options.keep, "keep the files of a good run too");
     CLI11_PARSE(app, argc, argv);
     if (short_run) options.cycles = 30;
+    if (options.cycles == 0) options.cycles = options.store == "sqlite" ? 500 : 200;
     if (options.seed == 0) options.seed = std::random_device{}();
     try {
         if (straw_man) return nebis::torture::convict_straw_man(options.seed) ? 0 : 1;
