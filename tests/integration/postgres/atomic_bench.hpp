@@ -79,6 +79,22 @@ public:
         return [this, id](void* transaction) { return place(transaction, id); };
     }
     int count() const { return std::stoi(ForeignSession(address_).run("SELECT count(*) FROM " + orders_)); }
+    /// The same after a restart.
+    int count_when_up() const {
+        int orders = -1;
+        eventually([&] {
+            try {
+                orders = count();
+            } catch (const std::runtime_error&) {}
+            return orders >= 0;
+        });
+        return orders;
+    }
+    bool there_when_up(std::string_view key) const {
+        Result<FindOutcome> found = FindOutcome{};
+        eventually([&] { return (found = table_.find(key)).has_value(); });
+        return found.value().record.has_value();
+    }
     Record row(std::string_view key) const {
         Result<FindOutcome> found = FindOutcome{};
         if (!eventually([&] { return (found = table_.find(key)).has_value(); })) throw std::runtime_error("no server");
