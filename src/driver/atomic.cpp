@@ -110,7 +110,8 @@ FinishRequest end_of(const Execution& execution, const FinishIn& how, const Resp
 }
 
 Error no_transaction(const char* begin) {
-    return Error(ErrorKind::misconfigured, "finish_in needs an open transaction", {}, std::string("run ") + begin + " first")
+    return Error(ErrorKind::misconfigured, "finish_in needs an open transaction", {},
+                 std::string("run ") + begin + " first")
         .with_code("no-transaction");
 }
 

@@ -74,12 +74,9 @@ private:
 
     Refused claim_nothing() {
         const Params left = time_left();
-        auto rows = connection_->run({{Sql::open_atomic},
-                                      {Sql::guard},
-                                      {Sql::transaction_id},
-                                      {Sql::body_timeouts, &left},
-                                      {Sql::save_body}},
-                                     bounded());
+        auto rows = connection_->run(
+            {{Sql::open_atomic}, {Sql::guard}, {Sql::transaction_id}, {Sql::body_timeouts, &left}, {Sql::save_body}},
+            bounded());
         if (!rows) return failed(std::move(rows).error());
         transaction_ = rows->at(2).bytes(0, 0);
         return {};
@@ -237,8 +234,7 @@ private:
         const bool refusal = report.status == RecordStatus::rejected;
         if (left == Left::ended) return not_committed(std::move(report), driver::body_ended_it());
         if (left == Left::unusable) return not_committed(std::move(report), driver::body_left_it_unusable());
-        if (left == Left::aborted && !refusal)
-            return not_committed(std::move(report), driver::body_ignored_an_error());
+        if (left == Left::aborted && !refusal) return not_committed(std::move(report), driver::body_ignored_an_error());
         return finish(std::move(report));
     }
 

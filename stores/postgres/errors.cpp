@@ -114,7 +114,8 @@ bool is_lock_fault(const Error& error) noexcept {
 
 bool perhaps_one_row(const Error& error) noexcept {
     const std::string_view code = error.code();
-    return is_lock_fault(error) || code == "postgres-constraint" || code == "postgres-data" || code == "postgres-toobig";
+    return is_lock_fault(error) || code == "postgres-constraint" || code == "postgres-data" ||
+           code == "postgres-toobig";
 }
 
 bool connection_is_spent(const Error& error) noexcept {

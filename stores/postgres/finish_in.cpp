@@ -54,8 +54,7 @@ Result<void> finish_in(const Execution& execution, pg_conn* transaction, const R
     if (!written) return std::move(written).error();
     Params before;
     before.add(std::string(around->bytes(0, 1)));
-    if (auto restored = ask(transaction, put_back, before, Format::text); !restored)
-        return std::move(restored).error();
+    if (auto restored = ask(transaction, put_back, before, Format::text); !restored) return std::move(restored).error();
     if (written->size() == 0) return driver::taken_over();
     return {};
 }

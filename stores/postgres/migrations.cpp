@@ -208,8 +208,7 @@ Result<void> PostgresMigrations::quick(Connection& connection, const std::string
     for (;;) {
         auto done = connection.query(sql, deadline);
         if (done) return {};
-        if (!is_lock_fault(done.error()) || steady_clock::now() + step_back >= deadline)
-            return std::move(done).error();
+        if (!is_lock_fault(done.error()) || steady_clock::now() + step_back >= deadline) return std::move(done).error();
         std::this_thread::sleep_for(step_back);
     }
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "driver/atomic.hpp"
+
 #include "errors.hpp"
 #include "rows.hpp"
 #include "sqlite_store.hpp"
@@ -306,8 +307,7 @@ std::shared_ptr<TransactionRunner> runner(const Database& database) {
 
 Result<void> finish_in(const Execution& execution, sqlite3* transaction, const Response& response,
                        const FinishIn& how) {
-    if (sqlite3_get_autocommit(transaction) != 0)
-        return driver::no_transaction("BEGIN IMMEDIATE");
+    if (sqlite3_get_autocommit(transaction) != 0) return driver::no_transaction("BEGIN IMMEDIATE");
     if (auto good = driver::check(how); !good) return good;
     Rows rows;
     if (auto ready = rows.prepare(transaction, std::string(how.table), Rows::Part::finish); !ready) return ready;

@@ -23,6 +23,7 @@ public:
 
     /// The first value of the first row, as text.
     std::string run(const std::string& sql);
+    st_mysql* get() const noexcept { return connection_; }
 
 private:
     st_mysql* connection_;

@@ -23,8 +23,6 @@ PostgresServer& server() {
     return one;
 }
 
-std::string code_of(const AtomicReport& report) { return report.error ? report.error->code() : std::string(); }
-
 /// Another process's transaction that has inserted the key of `like` and not ended.
 class Holder {
 public:
@@ -352,8 +350,8 @@ TEST(PostgresAtomicInside, F27_server_killed_in_the_body_leaves_nothing) {
     });
     EXPECT_EQ(report.kind, Kind::rolled_back);
     own.start();
-    EXPECT_EQ(bench.count_when_up(), 0);
-    EXPECT_FALSE(bench.there_when_up("k"));
+    EXPECT_EQ(when_up([&] { return bench.count(); }), 0);
+    EXPECT_FALSE(bench.there("k"));
     EXPECT_EQ(bench.run(bench.inside("k", 2), bench.placing()).kind, Kind::committed);
 }
 
@@ -374,7 +372,7 @@ TEST(PostgresAtomicInside, F27_server_killed_while_it_commits_is_ambiguous_and_a
     own.kill();
     EXPECT_EQ(running.get().kind, Kind::ambiguous);
     own.start();
-    EXPECT_EQ(bench.count_when_up(), 0);
+    EXPECT_EQ(when_up([&] { return bench.count(); }), 0);
     EXPECT_TRUE(eventually([&] {
         const auto begun = bench.table().begin("k");
         return begun && begun->kind == BeginOutcome::Kind::acquired;
@@ -434,14 +432,6 @@ TEST(PostgresAtomicInside, many_clients_place_each_order_once) {
 }
 
 // ---- finish_in
-
-Execution attempt_at(std::string_view key, std::uint64_t version, std::uint64_t owner = 1) {
-    auto state = std::make_shared<runtime::ExecutionState>();
-    state->trace_id = key;
-    state->version = version;
-    state->owner = owner_of(owner);
-    return Execution(state);
-}
 
 class PostgresFinishIn : public testing::Test {
 protected:

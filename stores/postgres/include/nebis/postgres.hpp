@@ -80,8 +80,8 @@ void add_to(Drivers& drivers);
 /// **Errors**, all with nothing applied unless said otherwise: `overloaded` "postgres-pool" when no connection came
 /// free within `connection_wait`; `misconfigured` "transaction-ended" when the body committed or rolled back by itself,
 /// "transaction-aborted" when it returned although one of its statements had failed; "postgres-temporary" when the role
-/// may not make temporary tables. Only a COMMIT whose answer was lost is `maybe_applied`. **Time**: with `claim: inside`
-/// a duplicate waits for the transaction that holds its key, at most for the claim's `lock_wait` and half of
+/// may not make temporary tables. Only a COMMIT whose answer was lost is `maybe_applied`. **Time**: with `claim:
+/// inside` a duplicate waits for the transaction that holds its key, at most for the claim's `lock_wait` and half of
 /// `statement_timeout`; then it is told what is committed, or that the key is in progress.
 std::shared_ptr<TransactionRunner> runner(const Database& database);
 
