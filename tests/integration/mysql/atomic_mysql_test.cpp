@@ -23,20 +23,10 @@ MariadbServer& server() {
     return one;
 }
 
-/// A server that has on disk what it has committed, however it ends.
+/// A server that has what it has committed, however it ends.
 class DurableServer : public MariadbServer {
 public:
-    DurableServer() { keep_commits(); }
-    void restart() {
-        start();
-        when_up([&] { return keep_commits(); });
-    }
-
-private:
-    int keep_commits() const {
-        ForeignMysql(address()).run("SET GLOBAL innodb_flush_log_at_trx_commit=1");
-        return 0;
-    }
+    DurableServer() : MariadbServer("mariadb", false) {}
 };
 
 /// The same test with both claims.
@@ -337,7 +327,7 @@ TEST_P(MysqlAtomic, F27_server_killed_in_the_body_has_committed_nothing) {
         return response;
     });
     EXPECT_EQ(report.kind, Kind::rolled_back);
-    own.restart();
+    own.start();
     EXPECT_EQ(bench.count(), 0);
     expect_untouched(bench, "k");
     EXPECT_EQ(bench.run(mine, bench.placing()).kind, Kind::committed);
@@ -361,7 +351,7 @@ TEST_P(MysqlAtomic, F27_server_killed_while_it_commits_is_ambiguous_and_a_write_
     }));
     own.kill();
     EXPECT_EQ(running.get().kind, Kind::ambiguous);
-    own.restart();
+    own.start();
     expect_untouched(bench, "k");
     EXPECT_EQ(bench.count(), 0);
     if (inside()) {
@@ -413,7 +403,7 @@ TEST_P(MysqlAtomic, F5_F27_server_killed_when_it_has_committed_is_ambiguous_and_
     EXPECT_EQ(bench.count(), 1);
     own.kill();
     EXPECT_EQ(running.get().kind, Kind::ambiguous);
-    own.restart();
+    own.start();
     EXPECT_EQ(bench.row("k").status, RecordStatus::success);
     if (inside()) {
         EXPECT_EQ(bench.table().begin("k")->kind, BeginOutcome::Kind::finished) << "what the engine asks";
