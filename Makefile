@@ -4,7 +4,8 @@ PRESET ?= dev
 JOBS   ?= $(shell nproc)
 SHOW   ?= build/$(PRESET)/bin/nebis-order-show $(if $(ONCE),--once)
 ARGS   ?=
-STORE  ?= postgres
+STORE  ?=
+GATE   ?=
 SERVERS ?= redis redis-acl redis-tls redis-sentinel redis-cluster postgres postgres-tls mariadb mariadb-tls
 
 # g++ 12's ThreadSanitizer can't run where the kernel scatters addresses over 32 bits; where it may, turn that off.
@@ -29,9 +30,9 @@ run: deps  ## the order service, shown on real HTTP; ONCE=1 ends after the show
 	$(call BUILD,$(PRESET)) --target nebis-order-show
 	$(SHOW)
 
-run-cluster: deps  ## three of them, Redis with Sentinels and a database, killed again and again (STORE=postgres)
+run-cluster: deps  ## three of them, Redis with Sentinels and a database, killed again and again (STORE=postgres, mysql)
 	$(call BUILD,$(PRESET)) --target nebis-order-cluster
-	build/$(PRESET)/bin/nebis-order-cluster --store $(STORE) $(ARGS)
+	build/$(PRESET)/bin/nebis-order-cluster --store $(or $(STORE),postgres) $(ARGS)
 
 servers: deps  ## real servers on free loopback ports, addresses printed; until Ctrl-C (SERVERS=…)
 	@tools/servers up $(SERVERS)
@@ -49,9 +50,9 @@ explore: deps  ## every interleaving of the protocol's machines; a violation pri
 	$(call BUILD,release) --target nebis-explore
 	build/release/bin/nebis-explore $(ARGS)
 
-torture: deps  ## the order service under load, killed and stopped at random, then audited
+torture: deps  ## the order service under load, killed and stopped at random, then audited (STORE=… GATE=…)
 	$(call BUILD,release) --target nebis-torture
-	build/release/bin/nebis-torture $(ARGS)
+	build/release/bin/nebis-torture $(if $(STORE),--store $(STORE)) $(if $(GATE),--gate $(GATE)) $(ARGS)
 
 bench: deps  ## measure against the floor; one `bound` line each
 	$(call BUILD,release) --target nebis-bench

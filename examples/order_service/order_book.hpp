@@ -26,5 +26,7 @@ public:
 /// Makes the table when it is missing. **Errors**: throws.
 std::unique_ptr<OrderBook> sqlite_order_book(const std::string& file);
 std::unique_ptr<OrderBook> postgres_order_book(const std::string& address, const std::string& username);
+std::unique_ptr<OrderBook> mysql_order_book(const std::string& address, const std::string& username,
+                                            const std::string& password);
 
 }  // namespace shop

@@ -28,6 +28,7 @@ std::string read_file(const std::string& path) {
 
 std::unique_ptr<OrderBook> open_order_book(const Settings& settings) {
     if (settings.store == "postgres") return postgres_order_book(settings.db, "app");
+    if (settings.store == "mysql") return mysql_order_book(settings.db, "app", "app-secret");
     return sqlite_order_book(settings.db);
 }
 

@@ -12,7 +12,7 @@ namespace shop {
 /// What the command line says; everything about idempotency itself stands in the YAML file.
 struct Settings {
     std::string listen = "127.0.0.1:8080";
-    std::string store = "sqlite";           ///< where orders and records lie together: sqlite, postgres
+    std::string store = "sqlite";           ///< where orders and records lie together: sqlite, postgres, mysql
     std::string db = "orders.db";           ///< a file of SQLite, or host:port of a server
     std::vector<std::string> redis;         ///< what stands in front of it; empty: nothing but this process
     std::string redis_topology = "single";  ///< single, sentinel, cluster

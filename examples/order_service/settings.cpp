@@ -23,7 +23,7 @@ Settings parse(int argc, char** argv) {
         "nebis-order-service");
     app.add_option("--listen", settings.listen, "address and port; port 0 takes a free one")->capture_default_str();
     app.add_option("--store", settings.store, "where orders and records lie")
-        ->check(CLI::IsMember({"sqlite", "postgres"}))
+        ->check(CLI::IsMember({"sqlite", "postgres", "mysql"}))
         ->capture_default_str();
     app.add_option("--db", settings.db, "SQLite file, or host:port of the server")->capture_default_str();
     app.add_option("--redis", settings.redis, "host:port of the Redis in front; of several some are enough")

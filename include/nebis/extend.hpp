@@ -149,6 +149,14 @@ public:
     virtual bool serves(const Store& store) const noexcept = 0;
 };
 
+/// What `finish_in` of a store can't know from the Execution.
+struct FinishIn {
+    RecordStatus status = RecordStatus::success;  ///< or `rejected`
+    std::chrono::milliseconds retention{std::chrono::hours(24)};
+    std::size_t max_response_bytes = 0;  ///< larger bodies leave a tombstone; 0: keep whatever it is
+    std::string_view table = "idempotent_record";
+};
+
 /// A body bound to its database: what `nebis::sqlite::atomic(db, body)` returns and `idempotent` and the HTTP server
 /// understand. The body is called as `body(arguments…, Tx transaction, Execution&)`.
 template <class Tx, class Body>

@@ -28,7 +28,7 @@ Engines::Engines(const std::string& store, const std::string& gate, const std::f
 
 std::unique_ptr<Witness> Engines::witness() const {
     if (store_ == "sqlite") return sqlite_witness(where_);
-    return postgres_witness(where_);
+    return store_ == "mysql" ? mysql_witness(where_) : postgres_witness(where_);
 }
 
 void Engines::restart_database(std::mt19937_64& chance) {

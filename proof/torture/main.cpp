@@ -189,7 +189,7 @@ int main(int argc, char** argv) {
     app.add_option("--cycles", options.cycles, "faults of the instances (default: 500, on servers 200)")
         ->check(CLI::Range(1, 1'000'000));
     app.add_option("--store", options.store, "the database: a file, or a server that is killed, too")
-        ->check(CLI::IsMember({"sqlite", "postgres"}))
+        ->check(CLI::IsMember({"sqlite", "postgres", "mysql"}))
         ->capture_default_str();
     app.add_option("--gate", options.gate,
                    "what stands in front: each in its own memory, or a Redis that is killed, too")

@@ -37,6 +37,7 @@ public:
 /// The tables must be there. These lay the trail.
 std::unique_ptr<Witness> sqlite_witness(const std::string& file);
 std::unique_ptr<Witness> postgres_witness(const std::string& address);
+std::unique_ptr<Witness> mysql_witness(const std::string& address);
 
 /// What a row holds that the checker looks at, in this order.
 inline constexpr const char* witnessed[] = {"status",      "version",      "owner", "lease_expire_time",

@@ -2,7 +2,7 @@
 #include "driver/begin_outcomes.hpp"
 #include "driver/one_or_each.hpp"
 #include "errors.hpp"
-#include "identify/digest.hpp"
+#include "requests.hpp"
 #include "session.hpp"
 
 #include <algorithm>
@@ -24,31 +24,6 @@ using runtime::StoreTime;
 namespace {
 
 constexpr std::string_view open_transaction = "START TRANSACTION";
-constexpr std::string_view new_columns =
-    "(trace_id,biz_type,status,version,owner,attempts,request_hash,lease_expire_time,expire_time,create_time,update_"
-    "time,instance,request_body)";
-constexpr std::size_t name_digits = 48;
-
-/// `GET_LOCK(name, 0)`: who has it is the only one to insert this key. Two keys of one name would only take each other
-/// for being inserted.
-void write_lock(Script& script, const std::string& table, std::string_view trace_id) {
-    const auto digest = identify::sha256(table + "/" + std::string(trace_id));
-    script.sql("GET_LOCK('nebis:").sql(identify::to_hex(digest).substr(0, name_digits)).sql("',0)=1");
-}
-
-/// The values of a new row; @ms is the server's clock, @v its version.
-void write_values(Script& script, const BeginRequest& one) {
-    script.bytes(one.trace_id).sql(",").text(one.operation).sql(",").number(static_cast<int>(one.status));
-    script.sql(",@v,").bytes(bytes_of(one.owner)).sql(",1,").bytes(stored(one.request_hash)).sql(",");
-    const bool leased = one.status != RecordStatus::marked;
-    if (leased)
-        script.sql("@ms+").number(one.lease_millis);
-    else
-        script.sql("0");
-    script.sql(",@ms+").number(leased ? std::max(one.retention_millis, one.lease_millis) : one.retention_millis);
-    script.sql(",@ms,@ms,").text(one.instance).sql(",").bytes(one.request_snapshot);
-}
-
 }  // namespace
 
 // ---- new keys
@@ -60,7 +35,7 @@ void Session::write_new(Script& script, std::span<const BeginRequest> in) const 
     // A version that is null makes the INSERT fail. SELECT … INTO, because InnoDB locks what a SET reads.
     script.open("SELECT IF(");
     for (const auto& one : in) {
-        write_lock(script, table_, one.trace_id);
+        write_key_lock(script, table_, one.trace_id);
         script.sql(" AND ");
     }
     script.sql("@ms<=").number(not_after).sql(" AND NOT EXISTS (SELECT 1 FROM ").sql(quoted_).sql(" WHERE ");
@@ -114,12 +89,11 @@ Result<void> Session::begin_free_ones(std::span<const BeginRequest> in, Begun ou
     Script script;
     script.statement(open_transaction);
     write_clock(script);
-    script.open("SELECT GREATEST(@us,COALESCE((SELECT value+1 FROM idempotent_meta WHERE name='").sql(table_);
-    script.sql("/version_floor'),0)) INTO @v").close();
+    write_new_version(script, table_);
     std::vector<std::size_t> inserts;
     for (const auto& one : in) {
         script.open("SELECT ");
-        write_lock(script, table_, one.trace_id);
+        write_key_lock(script, table_, one.trace_id);
         if (one.not_after != 0) script.sql(" AND @ms<=").number(one.not_after);
         script.sql(" AND NOT EXISTS (SELECT 1 FROM ").sql(quoted_).sql(" WHERE trace_id=").bytes(one.trace_id);
         script.sql(") INTO @free").close();
@@ -155,18 +129,6 @@ std::size_t place(std::span<const BeginRequest> in, std::string_view trace_id) {
     return static_cast<std::size_t>(at - in.begin());
 }
 
-/// The row stays whose it is. With its record where the verdict needs one.
-Result<BeginOutcome> refused(const Answer& rows, std::size_t row, const RowHead& head, BeginVerdict verdict,
-                             StoreMillis now) {
-    BeginOutcome out = runtime::refused_begin(head, verdict, now);
-    if (out.kind != BeginOutcome::Kind::in_progress && out.kind != BeginOutcome::Kind::mismatch) {
-        auto record = read_record(rows, row, now);
-        if (!record) return std::move(record).error();
-        out.record = *std::move(record);
-    }
-    return out;
-}
-
 /// Which requests of the batch, as a list of keys.
 struct Chosen {
     std::string_view trace_id;
@@ -175,21 +137,6 @@ std::vector<Chosen> chosen(std::span<const BeginRequest> in, std::span<const std
     std::vector<Chosen> keys;
     for (const auto i : which) keys.push_back({in[i].trace_id});
     return keys;
-}
-
-void write_taken(Script& script, const std::string& quoted, const BeginRequest& request, const RowHead& found,
-                 const RowHead& row) {
-    script.open("UPDATE ").sql(quoted).sql(" SET biz_type=").text(request.operation);
-    script.sql(",status=").number(static_cast<int>(row.status));
-    script.sql(",version=").number(static_cast<std::int64_t>(row.version)).sql(",owner=").bytes(bytes_of(row.owner));
-    script.sql(",attempts=").number(row.attempts).sql(",request_hash=").bytes(stored(row.request_hash));
-    script.sql(",lease_expire_time=").number(row.lease_expire_time).sql(",expire_time=").number(row.expire_time);
-    if (row.attempts == 1) script.sql(",create_time=").number(row.update_time);
-    script.sql(",update_time=").number(row.update_time).sql(",instance=").text(request.instance);
-    script.sql(",request_body=").bytes(request.request_snapshot).sql(",outcome_ref='',response_body=NULL");
-    script.sql(" WHERE trace_id=").bytes(request.trace_id);
-    script.sql(" AND version=").number(static_cast<std::int64_t>(found.version));
-    script.sql(" AND owner=").bytes(bytes_of(found.owner)).close();
 }
 
 }  // namespace

@@ -213,6 +213,14 @@ void Connection::tidy(Deadline deadline) {
     if (!run(script, deadline)) spent_ = true;
 }
 
+bool Connection::take_back() noexcept {
+    const auto none = static_cast<my_socket>(-1);
+    const bool whole =
+        mysql_get_socket(handle_) != none && handle_->status == MYSQL_STATUS_READY && !mysql_more_results(handle_);
+    if (!whole) spent_ = true;
+    return whole && usable();
+}
+
 bool Connection::usable() noexcept {
     if (spent_) return false;
     // Nothing comes unasked but a farewell or the end of the stream.

@@ -31,6 +31,15 @@ public:
     /// Rolls back and lets all advisory locks go; spends the connection when that fails.
     void tidy(Deadline deadline);
 
+    /// For the body of an `atomic` transaction, whose calls block. Until `take_back`.
+    MYSQL* lend() noexcept { return handle_; }
+    /// False: the body left it broken or busy; then it is spent.
+    bool take_back() noexcept;
+    /// As the server said last.
+    bool in_transaction() const noexcept { return (handle_->server_status & SERVER_STATUS_IN_TRANS) != 0; }
+    /// Its number on the server.
+    std::uint64_t number() const noexcept { return mysql_thread_id(handle_); }
+
     /// False: it must not be used again. Looks whether the server has hung up meanwhile, so that a restart costs an
     /// idle connection and not an unknown outcome.
     bool usable() noexcept;

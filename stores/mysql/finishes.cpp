@@ -1,48 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "driver/one_or_each.hpp"
 #include "errors.hpp"
-#include "runtime/snapshot.hpp"
+#include "requests.hpp"
 #include "session.hpp"
 
 #include <utility>
 
 namespace nebis::mysql {
 namespace {
-
-void write_statuses(Script& script, const FinishRequest& one) {
-    std::vector<RecordStatus> from;
-    if (one.from_processing) from.push_back(RecordStatus::processing);
-    if (one.from_unknown) from.push_back(RecordStatus::unknown);
-    if (one.from_marked) from.push_back(RecordStatus::marked);
-    if (from.empty()) {
-        script.sql(" AND FALSE");
-        return;
-    }
-    script.sql(" AND status IN (");
-    listed(script, from, [&](RecordStatus status) { script.number(static_cast<int>(status)); });
-    script.sql(")");
-}
-
-/// Values are assigned from left to right, so expire_time still sees the old lease.
-void write_finished(Script& script, const FinishRequest& one) {
-    if (one.status == RecordStatus::processing)
-        script.sql(" SET expire_time=GREATEST(@ms+").number(one.retention_millis).sql(",lease_expire_time)");
-    else
-        script.sql(" SET expire_time=@ms+").number(one.retention_millis).sql(",lease_expire_time=@ms");
-    script.sql(",status=").number(static_cast<int>(one.status)).sql(",response_body=");
-    if (one.response)
-        script.bytes(runtime::encode_response(*one.response));
-    else
-        script.sql("NULL");
-    script.sql(",update_time=@ms");
-    if (one.new_owner) script.sql(",owner=").bytes(bytes_of(*one.new_owner));
-    if (!one.outcome_ref.empty()) script.sql(",outcome_ref=").text(one.outcome_ref);
-}
-
-void write_mine(Script& script, std::string_view trace_id, std::uint64_t version, const Owner& owner) {
-    script.sql(" WHERE trace_id=").bytes(trace_id).sql(" AND version=").number(static_cast<std::int64_t>(version));
-    script.sql(" AND owner=").bytes(bytes_of(owner));
-}
 
 constexpr std::string_view only_held = " AND FIND_IN_SET(id,@held)";
 
@@ -57,8 +22,7 @@ std::vector<std::size_t> Session::write_finishes(Script& script, std::span<const
     for (const auto& one : in) {
         script.open("UPDATE ").sql(quoted_);
         write_finished(script, one);
-        write_mine(script, one.trace_id, one.version, one.owner);
-        write_statuses(script, one);
+        write_finishable(script, one);
         updates.push_back(script.sql(only_held).close());
     }
     return updates;
@@ -109,8 +73,7 @@ void Session::settle_finishes(std::span<const FinishRequest> in, const Answers& 
                 write_clock(alone);
                 alone.open("UPDATE ").sql(quoted_);
                 write_finished(alone, in[i]);
-                write_mine(alone, in[i].trace_id, in[i].version, in[i].owner);
-                write_statuses(alone, in[i]);
+                write_finishable(alone, in[i]);
                 const auto update = alone.close();
                 alone.decided();
                 const auto clock = alone.statement("SELECT @ms");

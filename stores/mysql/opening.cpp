@@ -9,6 +9,7 @@ namespace nebis::mysql {
 namespace {
 
 constexpr int highest_port = 65535;
+constexpr unsigned int longest_silence = 65;  // seconds; no lease is longer than 60
 constexpr std::string_view unix_scheme = "unix:";
 /// Those that never show the password to a server that isn't the right one.
 constexpr const char* good_logins = "mysql_native_password,client_ed25519,caching_sha2_password,sha256_password";
@@ -64,6 +65,9 @@ Result<std::string> password_of(const Options& options) {
 Result<void> prepare_handle(MYSQL* handle, const Options& options) {
     mysql_options(handle, MYSQL_OPT_NONBLOCK, nullptr);
     mysql_options(handle, MYSQL_SET_CHARSET_NAME, "utf8mb4");
+    // Ours never block. A body's do, and its statements end at its deadline as long as the server is there.
+    mysql_options(handle, MYSQL_OPT_READ_TIMEOUT, &longest_silence);
+    mysql_options(handle, MYSQL_OPT_WRITE_TIMEOUT, &longest_silence);
     const unsigned int no = 0;
     mysql_options(handle, MYSQL_OPT_LOCAL_INFILE, &no);  // a server may ask the client for any file
     mysql_options(handle, MARIADB_OPT_RESTRICTED_AUTH, good_logins);

@@ -33,4 +33,10 @@ Script& Script::number(std::int64_t value) {
     return *this;
 }
 
+Script& Script::seconds(std::chrono::milliseconds span) {
+    constexpr std::int64_t thousand = 1000;
+    const std::string rest = std::to_string(thousand + span.count() % thousand);
+    return number(span.count() / thousand).sql(".").sql(std::string_view(rest).substr(1));
+}
+
 }  // namespace nebis::mysql

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -19,6 +20,7 @@ public:
     Script& bytes(std::string_view value);
     Script& text(std::string_view value);  ///< bytes that are UTF-8
     Script& number(std::int64_t value);
+    Script& seconds(std::chrono::milliseconds span);  ///< with three digits behind the point
     std::size_t close() { return sql_.push_back(';'), statements_++; }
 
     /// Everything is decided when what stands here so far has been answered: a fault after it changes nothing.

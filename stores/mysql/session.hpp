@@ -7,9 +7,6 @@
 
 namespace nebis::mysql {
 
-/// @us and @ms become the server's clock.
-void write_clock(Script& script);
-
 /// One connection of a record table. A batch is one round trip and one commit, finishes and begins together. Begins
 /// that found a row are looked at in a further one; when such a row must change hands it is locked, judged by the rules
 /// in C++ and written in a transaction of its own.

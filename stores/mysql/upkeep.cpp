@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "driver/one_or_each.hpp"
 #include "errors.hpp"
+#include "requests.hpp"
 #include "session.hpp"
 
 #include <algorithm>
@@ -14,13 +15,6 @@ constexpr RecordStatus cleaned[] = {RecordStatus::success, RecordStatus::fail, R
                                     RecordStatus::marked};
 
 }  // namespace
-
-void write_clock(Script& script) {
-    // An assignment doesn't see the one before it in its statement, but both see the clock of the statement's start.
-    script.statement(
-        "SET @us=TIMESTAMPDIFF(MICROSECOND,'1970-01-01',UTC_TIMESTAMP(6)),@ms=TIMESTAMPDIFF(MICROSECOND,'1970-01-01',"
-        "UTC_TIMESTAMP(6)) DIV 1000");
-}
 
 Session::Session(Options options, std::string table, std::unique_ptr<Connection> connection)
     : options_(std::move(options)),

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "driver/atomic.hpp"
+
+#include "driver/begin_outcomes.hpp"
 #include "errors.hpp"
 #include "pool.hpp"
 #include "postgres_store.hpp"
 #include "requests.hpp"
-#include "schema.hpp"
 
 #include <algorithm>
 #include <limits>
@@ -12,51 +14,26 @@
 namespace nebis::postgres {
 namespace {
 
-using Kind = AtomicReport::Kind;
+using driver::ended;
+using driver::found;
+using driver::not_committed;
+using runtime::BeginVerdict;
+using std::chrono::milliseconds;
 using std::chrono::steady_clock;
-
-constexpr const char* default_table = "idempotent_record";
-
-AtomicReport ended(Kind kind, std::optional<Error> error = {}) {
-    AtomicReport report;
-    report.kind = kind;
-    report.error = std::move(error);
-    return report;
-}
-
-Error body_ended_it() {
-    return Error(ErrorKind::misconfigured, "the `atomic` body ended the transaction it was given", {},
-                 "leave BEGIN, COMMIT and ROLLBACK to the library; throw to roll back")
-        .with_code("transaction-ended");
-}
-
-Error body_ignored_an_error() {
-    return Error(ErrorKind::misconfigured, "the `atomic` body returned although one of its statements had failed", {},
-                 "throw, or go back to a savepoint of the body's own")
-        .with_code("transaction-aborted");
-}
-
-Error body_left_it_unusable() {
-    return Error(ErrorKind::unavailable, "the `atomic` body left its connection broken or busy", {},
-                 "read every answer before returning")
-        .with_code("transaction-lost");
-}
-
-/// What is written into the record. The first caller gets the whole answer.
-Response kept(const Response& response, std::size_t max_body) {
-    if (max_body == 0 || response.body.size() <= max_body) return response;
-    Response tombstone;
-    tombstone.status = response.status;
-    tombstone.tombstone = true;
-    return tombstone;
-}
+using Kind = AtomicReport::Kind;
 
 /// One attempt in one transaction. The order of the steps is the protocol's, "Rules of every atomic transaction". Until
 /// COMMIT is sent, whatever goes wrong is surely rolled back: the server refuses every other commit (`Sql::guard`).
 class Attempt {
 public:
-    Attempt(detail::Pool& pool, const AtomicClaim& claim, std::string table, Deadline deadline)
-        : pool_(pool), claim_(claim), table_(std::move(table)), deadline_(deadline) {}
+    Attempt(detail::Pool& pool, const AtomicClaim& claim, std::string table, const Execution& execution,
+            Deadline deadline)
+        : pool_(pool),
+          claim_(claim),
+          table_(std::move(table)),
+          execution_(execution),
+          deadline_(deadline),
+          version_(claim.version) {}
 
     AtomicReport run(const TransactionRunner::Body& body) {
         auto lent = pool_.lend(table_, deadline_);
@@ -69,10 +46,12 @@ public:
     }
 
 private:
+    using Refused = std::optional<AtomicReport>;  ///< empty: the record is ours and locked, the body may run
+
     /// No step of ours waits longer for the server than a statement may take.
     Deadline bounded() const { return std::min(deadline_, steady_clock::now() + pool_.options().statement_timeout); }
 
-    AtomicReport failed(Error error) const { return ended(Kind::rolled_back, surely_not_applied(std::move(error))); }
+    static AtomicReport failed(Error error) { return ended(Kind::rolled_back, surely_not_applied(std::move(error))); }
 
     void roll_back() {
         if (!connection_->usable() || !connection_->go_on({{Sql::roll_back}}, bounded())) connection_->spend();
@@ -81,44 +60,33 @@ private:
     AtomicReport in_transaction(const TransactionRunner::Body& body) {
         if (auto refused = claim()) return std::move(*refused);
         PGconn* const handle = connection_->lend();
-        if (!handle) return ended(Kind::rolled_back, body_left_it_unusable());
-
-        AtomicReport report;
-        try {
-            report.response = body(handle);
-            report.status = RecordStatus::success;
-        } catch (const Rejected& refusal) {
-            report.failure = std::current_exception();
-            report.status = RecordStatus::rejected;
-            report.response.status = refusal.status();
-            report.response.body = refusal.what();
-        } catch (...) {
-            report.failure = std::current_exception();
-            connection_->take_back();
-            return report;  // rolled back
-        }
-        return after_body(std::move(report), connection_->take_back());
+        if (!handle) return ended(Kind::rolled_back, driver::body_left_it_unusable());
+        auto [report, threw] = driver::run_body(body, handle);
+        const auto left = connection_->take_back();
+        if (threw) return report;  // rolled back
+        return after_body(std::move(report), left);
     }
 
-    /// The record is ours and locked. An answer: it isn't, and the body must not run.
-    std::optional<AtomicReport> claim() {
-        if (claim_.inside)
-            return ended(Kind::rolled_back, Error(ErrorKind::unsupported, "`claim: inside` on PostgreSQL"));
+    Refused claim() {
+        if (claim_.unprotected) return claim_nothing();
+        return claim_.inside ? claim_inside() : claim_before();
+    }
+
+    Refused claim_nothing() {
         const Params left = time_left();
-        if (claim_.unprotected) {
-            auto rows = connection_->run({{Sql::open_atomic},
-                                          {Sql::guard},
-                                          {Sql::transaction_id},
-                                          {Sql::body_timeouts, &left},
-                                          {Sql::save_body}},
-                                         bounded());
-            if (!rows) return failed(std::move(rows).error());
-            transaction_ = rows->at(2).bytes(0, 0);
-            return {};
-        }
+        auto rows = connection_->run(
+            {{Sql::open_atomic}, {Sql::guard}, {Sql::transaction_id}, {Sql::body_timeouts, &left}, {Sql::save_body}},
+            bounded());
+        if (!rows) return failed(std::move(rows).error());
+        transaction_ = rows->at(2).bytes(0, 0);
+        return {};
+    }
+
+    Refused claim_before() {
+        const Params left = time_left();
         Params mine;
         mine.add(std::string(claim_.trace_id));
-        mine.add(static_cast<std::int64_t>(claim_.version));
+        mine.add(to_signed(claim_.version));
         mine.add(std::string(bytes_of(claim_.owner)));
         auto rows = connection_->run({{Sql::open_atomic},
                                       {Sql::guard},
@@ -133,44 +101,146 @@ private:
         return {};
     }
 
+    // ---- claim inside
+
+    Refused claim_inside() {
+        const Params waits = longest_wait(), key = key_alone(), keys = key_in_array(), left = time_left(),
+                     fresh = new_rows(std::span(&claim_.begin, 1));
+        auto rows = connection_->run({{Sql::open_atomic},
+                                      {Sql::guard},
+                                      {Sql::transaction_id},
+                                      {Sql::claim_waits, &waits},
+                                      {Sql::wait_for_key, &key},
+                                      {Sql::insert_new, &fresh},
+                                      {Sql::lock, &keys},
+                                      {Sql::now},
+                                      {Sql::body_timeouts, &left},
+                                      {Sql::save_body}},
+                                     bounded());
+        if (!rows) return is_lock_fault(rows.error()) ? held_too_long(keys) : failed(std::move(rows).error());
+        transaction_ = rows->at(2).bytes(0, 0);
+        const Rows &inserted = rows->at(5), &locked = rows->at(6);
+        const StoreMillis now = rows->at(7).number(0, 0);
+        if (inserted.size() == 1) {
+            ours(driver::acquired(static_cast<std::uint64_t>(inserted.number(0, 1)), 1, claim_.owner, now));
+            return {};
+        }
+        if (runtime::late(claim_.begin, now)) return found(driver::late_at(now));
+        // Who holds a row without the key's lock finishes it, renews it, or runs with `claim: before`.
+        if (locked.size() == 0) return found(driver::held_by_somebody(now));
+        return judge(locked, now);
+    }
+
+    /// A row was there, and is locked.
+    Refused judge(const Rows& locked, StoreMillis now) {
+        auto head = read_head(locked, 0, record_column);
+        if (!head) return failed(std::move(head).error());
+        const auto verdict = runtime::judge_begin(*head, claim_.begin, now);
+        if (runtime::acquires(verdict)) return take(*head, verdict, now);
+        auto begun = refused(locked, 0, *head, verdict, now);
+        if (!begun) return failed(std::move(begun).error());
+        if (verdict == BeginVerdict::lapse) {
+            if (auto kept = lapse(*head, now); !kept) return failed(std::move(kept).error());
+            begun->record->status = RecordStatus::unknown;
+            begun->record->update_time = now;
+        }
+        return found(*std::move(begun));
+    }
+
+    Refused take(const runtime::RowHead& head, BeginVerdict verdict, StoreMillis now) {
+        const runtime::StoreTime time{now, static_cast<std::uint64_t>(now) * 1000};
+        const auto made = runtime::begun_row(&head, verdict, claim_.begin, 0, time);
+        Taking taking;
+        taking.add(claim_.begin, head, made);
+        const Params row = taking.params();
+        // A savepoint of its own: a refusal takes back the body, not the claim.
+        auto taken = connection_->go_on({{Sql::take, &row}, {Sql::save_body}}, bounded());
+        if (!taken) return failed(std::move(taken).error());
+        if (taken->at(0).size() != 1) return ended(Kind::fenced_off);
+        ours(driver::acquired(made.version, made.attempts, made.owner, now));
+        return {};
+    }
+
+    /// An abandoned attempt that was found has become UNKNOWN: that much is kept.
+    Result<void> lapse(const runtime::RowHead& head, StoreMillis now) {
+        Array keys(bytea_type), versions(int8_type), owners(bytea_type), times(int8_type);
+        keys.add(claim_.trace_id);
+        versions.add(to_signed(head.version));
+        owners.add(bytes_of(head.owner));
+        times.add(now);
+        Params row;
+        for (Array* column : {&keys, &versions, &owners, &times}) row.add(std::move(*column));
+        auto written = connection_->go_on({{Sql::lapse, &row}, {Sql::unguard}, {Sql::commit}}, bounded());
+        if (!written) return std::move(written).error();
+        return {};
+    }
+
+    /// The insert waited in vain. What others have committed says what to tell.
+    AtomicReport held_too_long(const Params& keys) {
+        roll_back();
+        auto rows = connection_->usable() ? connection_->go_on({{Sql::find, &keys}}, bounded())
+                                          : Result<std::vector<Rows>>(lost("the connection ended"));
+        if (!rows) return failed(std::move(rows).error());
+        const Rows& seen = rows->at(0);
+        const StoreMillis now = seen.number(0, now_column);
+        if (seen.is_null(0, record_column)) return found(driver::held_by_somebody(now));
+        auto head = read_head(seen, 0, record_column);
+        if (!head) return failed(std::move(head).error());
+        const auto verdict = runtime::judge_begin(*head, claim_.begin, now);
+        // It might be had, but somebody is about to.
+        if (runtime::acquires(verdict) || verdict == BeginVerdict::lapse) return found(driver::held_by_somebody(now));
+        auto begun = refused(seen, 0, *head, verdict, now);
+        if (!begun) return failed(std::move(begun).error());
+        return found(*std::move(begun));
+    }
+
+    void ours(const BeginOutcome& begun) {
+        version_ = begun.version;
+        driver::tell(execution_, begun);
+    }
+
+    Params longest_wait() const {
+        // Below what the server allows the whole statement, which may be half of what is left (see Connection::run).
+        auto longest = std::chrono::duration_cast<milliseconds>(bounded() - steady_clock::now()) / 2;
+        if (claim_.lock_wait.count() > 0) longest = std::min(longest, claim_.lock_wait);
+        Params params;
+        params.add(std::max<std::int64_t>(longest.count(), 1));
+        return params;
+    }
+    Params key_alone() const {
+        Params params;
+        params.add(std::string(claim_.trace_id));
+        return params;
+    }
+    Params key_in_array() const {
+        Array keys(bytea_type);
+        keys.add(claim_.trace_id);
+        Params params;
+        params.add(std::move(keys));
+        return params;
+    }
     /// What the server allows a statement of the body.
     Params time_left() const {
-        using std::chrono::milliseconds;
         const auto left = std::chrono::duration_cast<milliseconds>(deadline_ - steady_clock::now()).count();
         Params params;
         params.add(std::clamp<std::int64_t>(left, 1, std::numeric_limits<std::int32_t>::max()));
         return params;
     }
 
+    // ---- after the body
+
     AtomicReport after_body(AtomicReport report, Connection::Left left) {
         using Left = Connection::Left;
-        const bool refused = report.status == RecordStatus::rejected;
-        std::optional<Error> fault;
-        if (left == Left::ended) fault = body_ended_it();
-        if (left == Left::unusable) fault = body_left_it_unusable();
-        if (left == Left::aborted && !refused) fault = body_ignored_an_error();
-        if (fault) return not_committed(std::move(report), *std::move(fault));
-
+        const bool refusal = report.status == RecordStatus::rejected;
+        if (left == Left::ended) return not_committed(std::move(report), driver::body_ended_it());
+        if (left == Left::unusable) return not_committed(std::move(report), driver::body_left_it_unusable());
+        if (left == Left::aborted && !refusal) return not_committed(std::move(report), driver::body_ignored_an_error());
         return finish(std::move(report));
     }
 
-    AtomicReport not_committed(AtomicReport report, Error error) const {
-        report.kind = Kind::rolled_back;
-        // A refusal that isn't on record is none.
-        report.failure = nullptr;
-        report.error = surely_not_applied(std::move(error));
-        return report;
-    }
-
     AtomicReport finish(AtomicReport report) {
-        const Response response = kept(report.response, claim_.max_response_bytes);
-        FinishRequest request;
-        request.trace_id = claim_.trace_id;
-        request.version = claim_.version;
-        request.owner = claim_.owner;
-        request.status = report.status;
-        request.response = &response;
-        request.retention_millis = claim_.retention_millis;
+        const Response response = driver::kept(report.response, claim_.max_response_bytes);
+        const FinishRequest request = driver::end_of(claim_, version_, report.status, response);
         const Params end = finished_rows(std::span(&request, 1));
         const Sql first = report.status == RecordStatus::rejected ? Sql::undo_body : Sql::release_body;
         auto written =
@@ -178,24 +248,25 @@ private:
                 ? connection_->go_on({{first}, {Sql::transaction_id}, {Sql::unguard}}, bounded())
                 : connection_->go_on({{first}, {Sql::transaction_id}, {Sql::unguard}, {Sql::finish, &end}}, bounded());
         // An open transaction needn't be ours: its savepoint or its number tells.
-        if (!written)
-            return not_committed(std::move(report), written.error().code() == "postgres-3B001"
-                                                        ? body_ended_it()
-                                                        : std::move(written).error());
-        if (written->at(1).bytes(0, 0) != transaction_) return not_committed(std::move(report), body_ended_it());
-        if (!claim_.unprotected && written->at(3).size() == 0) return ended(Kind::fenced_off);
-
-        auto committed = connection_->go_on({{Sql::commit}}, bounded());
-        report.kind = Kind::committed;
-        if (committed) {
-            report.failure = nullptr;
-            return report;
+        if (!written) {
+            const bool no_savepoint = written.error().code() == "postgres-3B001";
+            return not_committed(std::move(report), no_savepoint ? driver::body_ended_it()
+                                                                 : surely_not_applied(std::move(written).error()));
         }
-        if (committed.error().kind() != ErrorKind::maybe_applied)
+        if (written->at(1).bytes(0, 0) != transaction_)
+            return not_committed(std::move(report), driver::body_ended_it());
+        if (!claim_.unprotected && written->at(3).size() == 0) return ended(Kind::fenced_off);
+        return commit(std::move(report));
+    }
+
+    AtomicReport commit(AtomicReport report) {
+        auto committed = connection_->go_on({{Sql::commit}}, bounded());
+        if (!committed && committed.error().kind() != ErrorKind::maybe_applied)
             return not_committed(std::move(report), std::move(committed).error());
-        connection_->spend();
-        report.kind = Kind::ambiguous;
+        report.kind = committed ? Kind::committed : Kind::ambiguous;
         report.failure = nullptr;
+        if (committed) return report;
+        connection_->spend();
         report.error = std::move(committed).error();
         return report;
     }
@@ -203,8 +274,10 @@ private:
     detail::Pool& pool_;
     const AtomicClaim& claim_;
     const std::string table_;
+    const Execution& execution_;
     const Deadline deadline_;
     Connection* connection_ = nullptr;
+    std::uint64_t version_;
     std::string transaction_;  ///< its number on the server
 };
 
@@ -212,9 +285,9 @@ class Runner final : public TransactionRunner {
 public:
     explicit Runner(std::shared_ptr<detail::Pool> pool) : pool_(std::move(pool)) {}
 
-    AtomicReport run(const AtomicClaim& claim, Execution&, const Body& body, Deadline deadline) override {
+    AtomicReport run(const AtomicClaim& claim, Execution& execution, const Body& body, Deadline deadline) override {
         const auto* const store = dynamic_cast<const PostgresStore*>(claim.store);
-        return Attempt(*pool_, claim, store ? store->table() : default_table, deadline).run(body);
+        return Attempt(*pool_, claim, store ? store->table() : driver::default_table, execution, deadline).run(body);
     }
 
     bool serves(const Store& store) const noexcept override {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "codec.hpp"
 
-#include "errors.hpp"
+#include "driver/shown_key.hpp"
 #include "runtime/snapshot.hpp"
 
 #include <cstring>
@@ -9,6 +9,9 @@
 #include <utility>
 
 namespace nebis::postgres {
+
+using driver::damaged;
+
 namespace {
 
 // Order of `record_columns`.
@@ -35,13 +38,6 @@ constexpr std::size_t array_header = 20;
 
 void put(std::string& into, std::uint64_t number, int width) {
     for (int shift = (width - 1) * 8; shift >= 0; shift -= 8) into.push_back(static_cast<char>(number >> shift & 0xFF));
-}
-
-Error damaged(std::string_view trace_id, std::string_view what) {
-    return Error(ErrorKind::corrupt, "the record of " + shown(trace_id) + " can't be trusted: " + std::string(what), {},
-                 "it was altered from outside or written by a newer version; nothing runs for this key until the row "
-                 "is mended or purged")
-        .with_code("record-damaged");
 }
 
 }  // namespace

@@ -37,12 +37,6 @@ Error too_late() {
         .with_code("postgres-slow");
 }
 
-Error answered(PGresult* result) {
-    const char* const state = PQresultErrorField(result, PG_DIAG_SQLSTATE);
-    const char* const text = PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY);
-    return error_of(state ? state : "08000", text ? text : "");
-}
-
 /// The server ended the session: how far it came isn't known.
 bool is_fatal(PGresult* result) {
     const char* const severity = PQresultErrorField(result, PG_DIAG_SEVERITY_NONLOCALIZED);
@@ -52,6 +46,12 @@ bool is_fatal(PGresult* result) {
 void ignore_notice(void*, const PGresult*) {}
 
 }  // namespace
+
+Error answered(PGresult* result) {
+    const char* const state = PQresultErrorField(result, PG_DIAG_SQLSTATE);
+    const char* const text = PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY);
+    return error_of(state ? state : "08000", text ? text : "");
+}
 
 bool Connection::wait(short events, Deadline deadline) const {
     pollfd one{PQsocket(connection_), events, 0};
@@ -240,7 +240,7 @@ Result<std::vector<Rows>> Connection::exchange(std::initializer_list<Step> steps
         }
     }
     if (!fault) return rows;
-    if (connection_is_spent(fault->code())) spent_ = true;
+    if (connection_is_spent(*fault)) spent_ = true;
     return *std::move(fault);
 }
 

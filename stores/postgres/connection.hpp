@@ -10,6 +10,9 @@
 
 namespace nebis::postgres {
 
+/// What the server answered to a statement that failed.
+Error answered(PGresult* result);
+
 struct Step {
     Sql sql;
     const Params* params = nullptr;

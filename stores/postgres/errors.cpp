@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "errors.hpp"
 
-#include "identify/digest.hpp"
-
 #include <algorithm>
 #include <array>
 #include <utility>
@@ -109,21 +107,21 @@ Error surely_not_applied(Error error) {
     return Error(ErrorKind::unavailable, error.message(), error.detail(), error.hint()).with_code(error.code());
 }
 
-bool is_lock_fault(std::string_view code) noexcept {
+bool is_lock_fault(const Error& error) noexcept {
+    const std::string_view code = error.code();
     return code == "postgres-lock-timeout" || code == "postgres-deadlock" || code == "postgres-serialization";
 }
 
-bool perhaps_one_row(std::string_view code) noexcept {
-    return is_lock_fault(code) || code == "postgres-constraint" || code == "postgres-data" || code == "postgres-toobig";
+bool perhaps_one_row(const Error& error) noexcept {
+    const std::string_view code = error.code();
+    return is_lock_fault(error) || code == "postgres-constraint" || code == "postgres-data" ||
+           code == "postgres-toobig";
 }
 
-bool connection_is_spent(std::string_view code) noexcept {
+bool connection_is_spent(const Error& error) noexcept {
+    const std::string_view code = error.code();
     return code == "postgres-readonly" || code == "postgres-schema" || code == "postgres-no-table" ||
            code == "postgres-column" || code == "postgres-0A000" || code == "postgres-26000";
-}
-
-std::string shown(std::string_view trace_id) {
-    return "key " + identify::to_hex(identify::sha256(trace_id)).substr(0, 12) + "…";
 }
 
 }  // namespace nebis::postgres

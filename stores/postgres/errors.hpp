@@ -22,13 +22,10 @@ Error lost(std::string message);
 Error surely_not_applied(Error error);
 
 /// The fault may lie in one row of the batch (a constraint, a size, bytes that are no text, a lock): repeat row by row.
-bool perhaps_one_row(std::string_view code) noexcept;
+bool perhaps_one_row(const Error& error) noexcept;
 /// Somebody else's transaction holds what we wanted.
-bool is_lock_fault(std::string_view code) noexcept;
+bool is_lock_fault(const Error& error) noexcept;
 /// Open another connection: prepared statements no longer fit, or the server was demoted under this one.
-bool connection_is_spent(std::string_view code) noexcept;
-
-/// "key 3f5a0c9d1b22…": names a record without showing its key.
-std::string shown(std::string_view trace_id);
+bool connection_is_spent(const Error& error) noexcept;
 
 }  // namespace nebis::postgres

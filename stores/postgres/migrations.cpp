@@ -208,8 +208,7 @@ Result<void> PostgresMigrations::quick(Connection& connection, const std::string
     for (;;) {
         auto done = connection.query(sql, deadline);
         if (done) return {};
-        if (!is_lock_fault(done.error().code()) || steady_clock::now() + step_back >= deadline)
-            return std::move(done).error();
+        if (!is_lock_fault(done.error()) || steady_clock::now() + step_back >= deadline) return std::move(done).error();
         std::this_thread::sleep_for(step_back);
     }
 }
@@ -277,7 +276,7 @@ Result<std::int64_t> PostgresMigrations::down(std::int64_t may_lose, const Migra
     for (;;) {
         auto locked = (*connection)->query("BEGIN; LOCK TABLE " + name + " IN ACCESS EXCLUSIVE MODE", deadline);
         if (locked) break;
-        const bool again = is_lock_fault(locked.error().code()) && steady_clock::now() + step_back < deadline;
+        const bool again = is_lock_fault(locked.error()) && steady_clock::now() + step_back < deadline;
         if (!again) return without_rights(surely_not_applied(std::move(locked).error()));
         if (auto back = (*connection)->query("ROLLBACK", deadline); !back) return std::move(back).error();
         std::this_thread::sleep_for(step_back);

@@ -1,42 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "opening.hpp"
 
+#include "driver/password_file.hpp"
+
 #include <arpa/inet.h>
-#include <sys/stat.h>
 
 #include <array>
 #include <charconv>
-#include <fstream>
 
 namespace nebis::postgres {
 namespace {
 
-constexpr std::size_t longest_password = 4096;
 constexpr int highest_port = 65535;
 constexpr std::string_view unix_scheme = "unix:", socket_name = "/.s.PGSQL.";
 
-Error bad_password_file(const std::string& file, std::string_view why) {
-    return Error(ErrorKind::misconfigured, "the password file of PostgreSQL " + std::string(why), file,
-                 "`password-file` must name a file of at most 4096 bytes that only its owner can read")
-        .with_code("postgres-password-file");
-}
-
 Result<std::string> password_of(const Options& options) {
     if (options.password_file.empty()) return options.password;
-    std::ifstream in(options.password_file, std::ios::binary);
-    struct stat about {};
-    if (!in || ::stat(options.password_file.c_str(), &about) != 0)
-        return bad_password_file(options.password_file, "can't be read");
-    if ((about.st_mode & (S_IRWXG | S_IRWXO)) != 0)
-        return bad_password_file(options.password_file, "can be read by others");
-    std::string text(longest_password + 1, '\0');
-    in.read(text.data(), static_cast<std::streamsize>(text.size()));
-    text.resize(static_cast<std::size_t>(in.gcount()));
-    if (text.ends_with('\n')) text.pop_back();
-    if (text.ends_with('\r')) text.pop_back();
-    if (text.empty() || text.size() > longest_password || text.find('\0') != std::string::npos)
-        return bad_password_file(options.password_file, "is empty, too long or no text");
-    return text;
+    return driver::read_password(options.password_file, "PostgreSQL", "postgres-password-file");
 }
 
 Error bad_address(const std::string& address) {

@@ -10,23 +10,6 @@ namespace nebis::postgres {
 using runtime::BeginVerdict;
 using runtime::RowHead;
 
-BeginOutcome acquired(std::uint64_t version, std::uint32_t attempts, const Owner& owner, StoreMillis now) {
-    BeginOutcome out;
-    out.kind = BeginOutcome::Kind::acquired;
-    out.version = version;
-    out.attempts = attempts;
-    out.owner = owner;
-    out.now = now;
-    return out;
-}
-
-BeginOutcome held_by_somebody(StoreMillis now) {
-    BeginOutcome out;
-    out.kind = BeginOutcome::Kind::in_progress;
-    out.now = now;
-    return out;
-}
-
 Result<BeginOutcome> refused(const Rows& rows, int row, const RowHead& head, BeginVerdict verdict, StoreMillis now) {
     BeginOutcome out = runtime::refused_begin(head, verdict, now);
     if (out.kind != BeginOutcome::Kind::in_progress && out.kind != BeginOutcome::Kind::mismatch) {
@@ -34,13 +17,6 @@ Result<BeginOutcome> refused(const Rows& rows, int row, const RowHead& head, Beg
         if (!record) return std::move(record).error();
         out.record = *std::move(record);
     }
-    return out;
-}
-
-BeginOutcome late_at(StoreMillis now) {
-    BeginOutcome out;
-    out.kind = BeginOutcome::Kind::late;
-    out.now = now;
     return out;
 }
 

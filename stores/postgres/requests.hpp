@@ -17,10 +17,6 @@ std::int64_t to_signed(Number number) {
     return static_cast<std::int64_t>(number);
 }
 
-BeginOutcome acquired(std::uint64_t version, std::uint32_t attempts, const Owner& owner, StoreMillis now);
-/// Locked, or being inserted, by somebody: alive.
-BeginOutcome held_by_somebody(StoreMillis now);
-BeginOutcome late_at(StoreMillis now);
 /// The row stays whose it is. With its record where the verdict needs one.
 Result<BeginOutcome> refused(const Rows& rows, int row, const runtime::RowHead& head, runtime::BeginVerdict verdict,
                              StoreMillis now);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "session.hpp"
 
+#include "driver/begin_outcomes.hpp"
+#include "driver/one_or_each.hpp"
 #include "errors.hpp"
 #include "requests.hpp"
 
@@ -9,38 +11,18 @@
 
 namespace nebis::postgres {
 
+using driver::acquired;
+using driver::fill;
+using driver::held_by_somebody;
+using driver::late_at;
 using runtime::BeginVerdict;
 using runtime::RowHead;
 using runtime::StoreTime;
 
 namespace {
 
-template <class Outcomes>
-void fill(Outcomes out, const Error& error) {
-    for (auto& one : out) one = error;
-}
-
 /// The place in the batch that `n` of WITH ORDINALITY means.
 std::size_t place(const Rows& rows, int row) { return static_cast<std::size_t>(rows.number(row, number_column) - 1); }
-
-/// Runs the whole batch; when it failed for what may be one row's sake, each row alone, so that no other is harmed.
-/// `alone` may still better the Error of such a row.
-template <class Requests, class Outcomes, class Batch, class Alone>
-void in_one_or_each(Requests in, Outcomes out, Batch batch, Alone alone) {
-    auto done = batch(in, out);
-    if (done) return;
-    if (in.size() == 1 || !perhaps_one_row(done.error().code())) {
-        fill(out, done.error());
-        if (in.size() == 1) alone(in[0], out[0]);
-        return;
-    }
-    for (std::size_t i = 0; i < in.size(); ++i) {
-        if (auto one = batch(in.subspan(i, 1), out.subspan(i, 1)); !one) {
-            out[i] = std::move(one).error();
-            alone(in[i], out[i]);
-        }
-    }
-}
 
 Params renewed_rows(std::span<const RenewRequest> in) {
     Array keys(bytea_type), versions(int8_type), owners(bytea_type), leases(int8_type), ask(int8_type);
@@ -86,12 +68,13 @@ Result<std::vector<Rows>> Session::read(std::initializer_list<Step> steps, Deadl
 
 void Session::begin(std::span<const BeginRequest> in, Begun out, Deadline deadline) {
     if (in.empty()) return;
-    in_one_or_each(
+    driver::in_one_or_each(
         in, out,
         [&](std::span<const BeginRequest> some, Begun outcomes) { return begin_batch(some, outcomes, deadline); },
+        perhaps_one_row,
         [](const BeginRequest&, Result<BeginOutcome>& one) {
             // Somebody inserts this very key and took no advisory lock, or changes the row: alive.
-            if (is_lock_fault(one.error().code())) one = held_by_somebody(0);
+            if (is_lock_fault(one.error())) one = held_by_somebody(0);
         });
 }
 
@@ -154,7 +137,7 @@ void Session::look_at(std::span<const BeginRequest> in, std::span<const std::siz
     auto taken = take_over(in, existing, out, deadline);
     if (taken) return;
     for (const auto i : existing) out[i] = taken.error();
-    if (existing.size() == 1 || !perhaps_one_row(taken.error().code())) return;
+    if (existing.size() == 1 || !perhaps_one_row(taken.error())) return;
     for (const auto i : existing)
         if (auto one = take_over(in, std::span(&i, 1), out, deadline); !one) out[i] = std::move(one).error();
 }
@@ -233,10 +216,10 @@ Result<void> Session::take_over(std::span<const BeginRequest> in, std::span<cons
 
 void Session::finish(std::span<const FinishRequest> in, Finished out, Deadline deadline) {
     if (in.empty()) return;
-    in_one_or_each(
+    driver::in_one_or_each(
         in, out,
         [&](std::span<const FinishRequest> some, Finished outcomes) { return finish_batch(some, outcomes, deadline); },
-        [](const FinishRequest&, Result<FinishOutcome>&) {});
+        perhaps_one_row, [](const FinishRequest&, Result<FinishOutcome>&) {});
 }
 
 Result<void> Session::finish_batch(std::span<const FinishRequest> in, Finished out, Deadline deadline) {
@@ -311,7 +294,7 @@ void Session::write(std::span<const FinishRequest> finishes, Finished finished, 
             settle_begun(begins, rows->at(1), begun, deadline);
             return;
         }
-        if (!perhaps_one_row(rows.error().code())) {
+        if (!perhaps_one_row(rows.error())) {
             fill(finished, rows.error());
             fill(begun, rows.error());
             return;
@@ -326,13 +309,14 @@ void Session::write(std::span<const FinishRequest> finishes, Finished finished, 
 
 void Session::renew(std::span<const RenewRequest> in, std::span<Result<RenewOutcome>> out, Deadline deadline) {
     if (in.empty()) return;
-    in_one_or_each(
+    driver::in_one_or_each(
         in, out,
         [&](std::span<const RenewRequest> some, std::span<Result<RenewOutcome>> outcomes) {
             return renew_batch(some, outcomes, deadline);
         },
+        perhaps_one_row,
         [](const RenewRequest&, Result<RenewOutcome>& one) {
-            if (!is_lock_fault(one.error().code())) return;
+            if (!is_lock_fault(one.error())) return;
             RenewOutcome locked;
             locked.kind = RenewOutcome::Kind::locked;
             one = locked;

@@ -148,6 +148,9 @@ constexpr std::array texts{
     Text{"transaction_id", "SELECT coalesce(pg_current_xact_id_if_assigned()::text, '')"},
     Text{"body_timeouts",
          "SELECT set_config('statement_timeout', $1::int8::text, true), set_config('lock_timeout', '0', true)"},
+    Text{"claim_waits", "SELECT set_config('lock_timeout', $1::int8::text, true)"},
+    // The lock that `insert_new` tries: who has it may insert without waiting, and whose transaction had it has ended.
+    Text{"wait_for_key", "SELECT pg_advisory_xact_lock(hashtextextended('$table/' || encode($1::bytea, 'hex'), 0))"},
     Text{"lock_mine",
          "SELECT 1 FROM @ r WHERE r.trace_id = $1::bytea AND r.version = $2::int8 AND r.owner = $3::bytea AND r.status "
          "IN (0, 4) FOR UPDATE"},

@@ -35,6 +35,8 @@ enum class Sql : std::uint8_t {
     unguard,
     transaction_id,
     body_timeouts,
+    claim_waits,
+    wait_for_key,
     lock_mine,
     save_body,
     undo_body,

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "driver/atomic.hpp"
+
 #include "errors.hpp"
 #include "rows.hpp"
-#include "runtime/execution_state.hpp"
 #include "sqlite_store.hpp"
 
 #include <algorithm>
@@ -10,35 +11,15 @@
 namespace nebis::sqlite {
 namespace {
 
+using driver::body_ended_it;
+using driver::ended;
+using driver::found;
 using runtime::StoreTime;
 using Kind = AtomicReport::Kind;
 
-constexpr const char* default_table = "idempotent_record";
 /// Claim inside: how long the write lock is waited for before a snapshot is asked whether the key is answered already.
 constexpr std::chrono::milliseconds short_wait{5};
 constexpr int tries_to_settle = 3;
-
-AtomicReport ended(Kind kind, std::optional<Error> error = {}) {
-    AtomicReport report;
-    report.kind = kind;
-    report.error = std::move(error);
-    return report;
-}
-
-Error body_ended_it() {
-    return Error(ErrorKind::misconfigured, "the `atomic` body ended the transaction it was given", {},
-                 "leave BEGIN, COMMIT and ROLLBACK to the library; throw to roll back")
-        .with_code("transaction-ended");
-}
-
-/// What is written into the record. The first caller gets the whole answer.
-Response kept(const Response& response, std::size_t max_body) {
-    if (max_body == 0 || response.body.size() <= max_body) return response;
-    Response tombstone;
-    tombstone.status = response.status;
-    tombstone.tombstone = true;
-    return tombstone;
-}
 
 /// One attempt in one transaction. The order of the steps is the protocol's, "Rules of every atomic transaction".
 class Attempt {
@@ -110,29 +91,21 @@ private:
     }
 
     AtomicReport in_transaction(const TransactionRunner::Body& body) {
-        auto rows = connection_->rows(table_);
-        if (!rows) return ended(Kind::rolled_back, std::move(rows).error());
-        rows_ = *rows;
-        if (auto refused = claim(file_.now())) return std::move(*refused);
+        if (!claim_.unprotected) {
+            auto rows = connection_->rows(table_);
+            if (!rows) return ended(Kind::rolled_back, std::move(rows).error());
+            rows_ = *rows;
+            if (auto refused = claim(file_.now())) return std::move(*refused);
+        }
 
         connection_->forget_rollback();
         connection_->allow_commit(false);
         if (connection_->begin_body() != SQLITE_OK)
             return ended(Kind::rolled_back, error_of(connection_->get(), "begin the body"));
 
-        AtomicReport report;
-        try {
-            report.response = body(connection_->get());
-            report.status = RecordStatus::success;
-        } catch (const Rejected& refusal) {
-            report.failure = std::current_exception();
-            report.status = RecordStatus::rejected;
-            report.response.status = refusal.status();
-            report.response.body = refusal.what();
-        } catch (...) {
-            report.failure = std::current_exception();
+        auto [report, threw] = driver::run_body(body, connection_->get());
+        if (threw)
             return body_left_transaction_open() ? rolled_back(std::move(report)) : transaction_lost(std::move(report));
-        }
         // A body that lets SQLite roll back (a full disk, an explicit ROLLBACK) or tries to commit has ended the
         // transaction: what it wrote afterwards was refused by the commit hook. RELEASE would find an outer savepoint
         // of the body's own, so the hooks are asked as well.
@@ -162,10 +135,7 @@ private:
         }
         begun_ = *begun;
         version_ = begun->version;
-        if (const auto& state = execution_.state()) {
-            state->version.store(begun->version);
-            state->attempt.store(begun->attempts);
-        }
+        driver::tell(execution_, *begun);
         return {};
     }
 
@@ -189,20 +159,16 @@ private:
     }
 
     AtomicReport finish(AtomicReport report) {
-        const Response response = kept(report.response, claim_.max_response_bytes);
-        FinishRequest request;
-        request.trace_id = claim_.trace_id;
-        request.version = version_;
-        request.owner = claim_.owner;
-        request.status = report.status;
-        request.response = &response;
-        request.retention_millis = claim_.retention_millis;
-        auto written = write_end(request);
-        if (!written) {
-            report.error = std::move(written).error();
-            return rolled_back(std::move(report));
+        const Response response = driver::kept(report.response, claim_.max_response_bytes);
+        const FinishRequest request = driver::end_of(claim_, version_, report.status, response);
+        if (!claim_.unprotected) {
+            auto written = write_end(request);
+            if (!written) {
+                report.error = std::move(written).error();
+                return rolled_back(std::move(report));
+            }
+            if (!*written) return ended(Kind::fenced_off);
         }
-        if (!*written) return ended(Kind::fenced_off);
 
         connection_->allow_commit(true);
         const int code = connection_->commit();
@@ -214,8 +180,9 @@ private:
         report.error = error_of(connection_->get(), "commit");
         if (connection_is_spent(code)) connection_->spend();
         connection_->rollback();
-        settle_ = !commit_surely_failed(code);
-        report.kind = settle_ ? Kind::ambiguous : Kind::rolled_back;
+        const bool unknown = !commit_surely_failed(code);
+        settle_ = unknown && !claim_.unprotected;  // without a record nobody can tell
+        report.kind = unknown ? Kind::ambiguous : Kind::rolled_back;
         report.failure = nullptr;
         return report;
     }
@@ -298,12 +265,6 @@ private:
         return found(std::move(**answer));
     }
 
-    static AtomicReport found(BeginOutcome begun) {
-        AtomicReport report = ended(Kind::found);
-        report.begun = std::move(begun);
-        return report;
-    }
-
     detail::File& file_;
     const AtomicClaim& claim_;
     const std::string table_;
@@ -326,7 +287,7 @@ public:
 
     AtomicReport run(const AtomicClaim& claim, Execution& execution, const Body& body, Deadline deadline) override {
         const auto* const store = dynamic_cast<const SqliteStore*>(claim.store);
-        return Attempt(*file_, claim, store ? store->table() : default_table, execution, deadline).run(body);
+        return Attempt(*file_, claim, store ? store->table() : driver::default_table, execution, deadline).run(body);
     }
 
     bool serves(const Store& store) const noexcept override {
@@ -346,31 +307,19 @@ std::shared_ptr<TransactionRunner> runner(const Database& database) {
 
 Result<void> finish_in(const Execution& execution, sqlite3* transaction, const Response& response,
                        const FinishIn& how) {
-    if (sqlite3_get_autocommit(transaction) != 0)
-        return Error(ErrorKind::misconfigured, "finish_in needs an open transaction", {}, "run BEGIN IMMEDIATE first")
-            .with_code("no-transaction");
-    if (how.status != RecordStatus::success && how.status != RecordStatus::rejected)
-        return Error(ErrorKind::misconfigured, "finish_in writes SUCCESS or REJECTED", {},
-                     "to fail, roll back and throw");
+    if (sqlite3_get_autocommit(transaction) != 0) return driver::no_transaction("BEGIN IMMEDIATE");
+    if (auto good = driver::check(how); !good) return good;
     Rows rows;
     if (auto ready = rows.prepare(transaction, std::string(how.table), Rows::Part::finish); !ready) return ready;
-    const Response stored = kept(response, how.max_response_bytes);
+    const Response stored = driver::kept(response, how.max_response_bytes);
     const auto micros =
         std::chrono::duration_cast<std::chrono::microseconds>(std::chrono::system_clock::now().time_since_epoch())
             .count();
-    FinishRequest request;
-    request.trace_id = execution.trace_id();
-    request.version = execution.fencing_token();
-    request.owner = execution.state()->owner;
-    request.status = how.status;
-    request.response = &stored;
-    request.retention_millis = how.retention.count();
+    const FinishRequest request = driver::end_of(execution, how, stored);
     auto finished = rows.finish(request, {micros / 1000, static_cast<std::uint64_t>(micros)});
     if (!finished) return std::move(finished).error();
     if (finished->applied) return {};
-    return Error(ErrorKind::unavailable, "another attempt has taken this record over", {},
-                 "roll back: this attempt's effect must not count")
-        .with_code("fenced-off");
+    return driver::taken_over();
 }
 
 }  // namespace nebis::sqlite

@@ -23,15 +23,16 @@ public:
 
     /// The first value of the first row, as text.
     std::string run(const std::string& sql);
+    st_mysql* get() const noexcept { return connection_; }
 
 private:
     st_mysql* connection_;
 };
 
-/// Quick: it is killed, never unplugged.
 class MariadbServer : public Server {
 public:
-    explicit MariadbServer(const std::string& kind = "mariadb") : Server(kind, true) {}
+    /// A quick one forgets what it committed within the last second when it is killed.
+    explicit MariadbServer(const std::string& kind = "mariadb", bool quick = true) : Server(kind, quick) {}
 
     /// With the schema made on request, and patience for a busy machine. A quick server isn't durable.
     mysql::Options options() const;

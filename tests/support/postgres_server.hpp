@@ -23,6 +23,7 @@ public:
 
     /// The first value of the first row, as text.
     std::string run(const std::string& sql);
+    pg_conn* get() const noexcept { return connection_; }
 
 private:
     pg_conn* connection_;

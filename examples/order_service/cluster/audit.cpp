@@ -2,6 +2,7 @@
 #include "audit.hpp"
 
 #include <libpq-fe.h>
+#include <mysql.h>
 
 #include <memory>
 #include <stdexcept>
@@ -24,10 +25,26 @@ std::map<std::string, int> count_in_postgres(const std::string& address) {
     return counts;
 }
 
+std::map<std::string, int> count_in_mysql(const std::string& address) {
+    const auto colon = address.rfind(':');
+    const std::unique_ptr<MYSQL, void (*)(MYSQL*)> connection(mysql_init(nullptr), mysql_close);
+    if (!mysql_real_connect(connection.get(), address.substr(0, colon).c_str(), "app", "app-secret", "app",
+                            static_cast<unsigned>(std::stoul(address.substr(colon + 1))), nullptr, 0) ||
+        mysql_query(connection.get(), question) != 0)
+        throw std::runtime_error(mysql_error(connection.get()));
+    const std::unique_ptr<MYSQL_RES, void (*)(MYSQL_RES*)> rows(mysql_store_result(connection.get()),
+                                                                mysql_free_result);
+    if (!rows) throw std::runtime_error(mysql_error(connection.get()));
+    std::map<std::string, int> counts;
+    while (MYSQL_ROW row = mysql_fetch_row(rows.get())) counts[row[0]] = std::stoi(row[1]);
+    return counts;
+}
+
 }  // namespace
 
 std::map<std::string, int> count_orders(const std::string& store, const std::string& address) {
     if (store == "postgres") return count_in_postgres(address);
+    if (store == "mysql") return count_in_mysql(address);
     throw std::invalid_argument("no store is named " + store);
 }
 

@@ -132,7 +132,7 @@ int main(int argc, char** argv) {
         "and every customer got its one answer.\n",
         "nebis-order-cluster");
     app.add_option("--store", options.store, "the database behind")
-        ->check(CLI::IsMember({"postgres"}))
+        ->check(CLI::IsMember({"postgres", "mysql"}))
         ->capture_default_str();
     app.add_option("--orders", options.orders)->check(CLI::Range(1, 1'000'000))->capture_default_str();
     app.add_option("--seconds", options.seconds, "the time over which they come")

@@ -22,8 +22,6 @@ PostgresServer& server() {
     return one;
 }
 
-std::string code_of(const AtomicReport& report) { return report.error ? report.error->code() : std::string(); }
-
 // ---- claim before
 
 TEST(PostgresAtomic, S46_effect_and_record_commit_together) {

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "nebis/nebis.hpp"
 #include "sqlite_bench.hpp"
 
 #include <future>
@@ -266,6 +267,55 @@ TEST_F(SqliteAtomic, many_threads_place_each_order_once) {
     for (auto& one : done) committed += one.get();
     EXPECT_EQ(committed, each);
     EXPECT_EQ(orders(), each);
+}
+
+TEST_F(SqliteAtomic, unprotected_is_a_plain_transaction) {
+    AtomicClaim claim = before("k", 0, owner(1));
+    claim.unprotected = true;
+    AtomicReport report = run(claim, [](void* tx) { return place_order(tx); });
+    EXPECT_EQ(report.kind, Kind::committed);
+    EXPECT_EQ(orders(), 1);
+    EXPECT_FALSE(there("k"));
+    report = run(claim, [](void* tx) -> Response {
+        place_order(tx, "o2");
+        throw Rejected("no");
+    });
+    EXPECT_EQ(report.kind, Kind::committed);
+    EXPECT_EQ(report.status, RecordStatus::rejected);
+    report = run(claim, [](void* tx) -> Response {
+        place_order(tx, "o3");
+        throw NotExecuted("no stock");
+    });
+    EXPECT_EQ(report.kind, Kind::rolled_back);
+    EXPECT_EQ(orders(), 1);
+    // Whoever only observes may not have made the tables yet.
+    Sql(path()).run("DROP TABLE idempotent_record");
+    EXPECT_EQ(run(claim, [](void* tx) { return place_order(tx, "o4"); }).kind, Kind::committed);
+    EXPECT_EQ(orders(), 2);
+}
+
+TEST_F(SqliteAtomic, an_engine_that_is_switched_off_or_only_observes_runs_the_body) {
+    for (const std::string mode : {"off", "observe"}) {
+        Engine::Parts parts;
+        parts.store = store_;
+        parts.configuration = "nebis: { idempotent: { enforcement: \"" + mode + "\" } }";
+        parts.options.use_environment = false;
+        parts.log = [](const std::string&) {};
+        Engine engine = Engine::make(std::move(parts)).value();
+        Policy policy;
+        policy.operation = "order";
+        policy.mode = Mode::atomic;
+        policy.key = header("Idempotency-Key");
+        Request request;
+        request.headers = {{"Idempotency-Key", "k"}};
+        const int before = orders();
+        const Answer answer = engine.run(
+            engine.operation(policy).value(), request,
+            Handler::atomic(runner_, [&](const Request&, void* tx, Execution&) { return place_order(tx, mode); }));
+        EXPECT_EQ(answer.outcome, Outcome::fresh) << (answer.error ? answer.error->text() : "");
+        EXPECT_TRUE(answer.unprotected);
+        EXPECT_EQ(orders(), before + 1);
+    }
 }
 
 // ---- claim inside

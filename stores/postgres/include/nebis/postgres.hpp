@@ -80,8 +80,9 @@ void add_to(Drivers& drivers);
 /// **Errors**, all with nothing applied unless said otherwise: `overloaded` "postgres-pool" when no connection came
 /// free within `connection_wait`; `misconfigured` "transaction-ended" when the body committed or rolled back by itself,
 /// "transaction-aborted" when it returned although one of its statements had failed; "postgres-temporary" when the role
-/// may not make temporary tables; `unsupported` for an operation with `claim: inside`. Only a COMMIT whose answer was
-/// lost is `maybe_applied`.
+/// may not make temporary tables. Only a COMMIT whose answer was lost is `maybe_applied`. **Time**: with `claim:
+/// inside` a duplicate waits for the transaction that holds its key, at most for the claim's `lock_wait` and half of
+/// `statement_timeout`; then it is told what is committed, or that the key is in progress.
 std::shared_ptr<TransactionRunner> runner(const Database& database);
 
 /// A body that writes its whole effect through the `pg_conn*` (libpq's PGconn*) it is given: effect and record commit
@@ -97,5 +98,13 @@ template <class Body>
 Atomic<pg_conn*, std::decay_t<Body>> atomic(const Database& database, Body&& body) {
     return {runner(database), std::forward<Body>(body)};
 }
+
+/// The bare piece for code that must own its transaction: writes the record's end through `transaction`, which must be
+/// open, READ COMMITTED, blocking and outside of pipeline mode. Commit it, and effect and record are there together;
+/// roll back, and neither is. **Time**: waits a second at most for a row that somebody holds. **Errors**: code
+/// "fenced-off" when the record isn't this attempt's any more, `overloaded` when its row was held: roll back.
+/// `misconfigured` "no-transaction" when none is open or it has failed, "isolation-level" when it isn't READ COMMITTED.
+Result<void> finish_in(const Execution& execution, pg_conn* transaction, const Response& response,
+                       const FinishIn& how = {});
 
 }  // namespace nebis::postgres

@@ -84,14 +84,6 @@ Atomic<sqlite3*, std::decay_t<Body>> atomic(const Database& database, Body&& bod
     return {runner(database), std::forward<Body>(body)};
 }
 
-/// What `finish_in` can't know from the Execution.
-struct FinishIn {
-    RecordStatus status = RecordStatus::success;  ///< or `rejected`
-    std::chrono::milliseconds retention{std::chrono::hours(24)};
-    std::size_t max_response_bytes = 0;  ///< larger bodies leave a tombstone; 0: keep whatever it is
-    std::string_view table = "idempotent_record";
-};
-
 /// The bare piece for code that must own its transaction: writes the record's end through `transaction`, which must be
 /// open and must have begun IMMEDIATE. Commit it, and effect and record are there together; roll back, and neither is.
 /// **Errors**: code "fenced-off" when the record isn't this attempt's any more: roll back. `misconfigured` when no
