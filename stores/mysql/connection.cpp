@@ -123,10 +123,11 @@ Result<std::unique_ptr<Connection>> Connection::open_one(const Options& options,
 Result<void> Connection::pin(const Options& options, Deadline deadline) {
     longest_ = 1 << 16;
     Script script;
-    // A lock that isn't free is never waited for (MySQL knows no less than a second); DDL is waited for a second. Only
-    // MariaDB bounds statements that write and transactions that lie idle. Its comment hides both from MySQL.
+    // Our own statements wait for no lock; where somebody else's make them, a second is the shortest bound (MariaDB
+    // takes 0, but then fails commits after a SKIP LOCKED). Only MariaDB bounds statements that write and transactions
+    // that lie idle; its comment hides both from MySQL.
     script.open("SET autocommit=1,time_zone='+00:00',sql_mode='STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION',innodb_lock_"
-                "wait_timeout=0,lock_wait_timeout=1,group_concat_max_len=1048576,foreign_key_checks=1,unique_checks=1"
+                "wait_timeout=1,lock_wait_timeout=1,group_concat_max_len=1048576,foreign_key_checks=1,unique_checks=1"
                 "/*M!,idle_transaction_timeout=10,max_statement_time=")
         .number(std::max<std::int64_t>(1, std::chrono::ceil<std::chrono::seconds>(options.statement_timeout).count()))
         .sql("*/")

@@ -30,7 +30,7 @@ const Rule rules[] = {
     {{1969, 3024}, ErrorKind::unavailable, "mysql-statement-timeout", "it took too long",
      "look for a slow disk or a lock; `statement-timeout-millis` bounds it"},
     {{1317}, ErrorKind::unavailable, "mysql-killed", "somebody killed the statement", ""},
-    {{1180}, ErrorKind::maybe_applied, "mysql-lost", "the commit failed in the middle", "look at the server's log"},
+    {{1180}, ErrorKind::maybe_applied, "mysql-lost", "the commit failed in the middle", "look at the server's log", true},
     {{1290, 1792, 1836, 3100}, ErrorKind::misconfigured, "mysql-readonly", "the server is read-only",
      "point `address` at the primary; a replica can't keep records"},
     {{1047}, ErrorKind::unavailable, "mysql-cluster", "this node of the cluster isn't ready",

@@ -114,7 +114,7 @@ void Session::settle_finishes(std::span<const FinishRequest> in, const Answers& 
                 const auto update = alone.close();
                 alone.decided();
                 const auto clock = alone.statement("SELECT @ms");
-                auto waited = patiently(alone, deadline);
+                auto waited = run(alone, deadline);
                 if (!waited) {
                     out[i] = std::move(waited).error();
                     continue;

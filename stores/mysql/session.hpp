@@ -38,8 +38,6 @@ private:
     Result<Answers> run(const Script& script, Deadline deadline);
     /// The same for what changes nothing: a lost answer is no riddle.
     Result<Answers> read(const Script& script, Deadline deadline);
-    /// The same again and again while somebody holds what it wants, for a short while.
-    Result<Answers> patiently(const Script& script, Deadline deadline);
     /// The end of a transaction whose first part was `run`.
     Result<Answers> go_on(const Script& script, Deadline deadline);
 

@@ -17,7 +17,6 @@ public:
     StoreTraits traits() const noexcept override {
         StoreTraits traits;
         traits.one_commit_for_begin_and_finish = true;
-        traits.durable = options_.require_durable_commits;
         return traits;
     }
 

@@ -4,17 +4,10 @@
 #include "session.hpp"
 
 #include <algorithm>
-#include <thread>
 #include <utility>
 
 namespace nebis::mysql {
 namespace {
-
-using std::chrono::milliseconds;
-using std::chrono::steady_clock;
-
-/// Longer than the other sessions' own short transactions, short enough to be "at once" for a caller.
-constexpr milliseconds patience{200}, between_tries{5};
 
 /// Which final statuses clean-up deletes.
 constexpr RecordStatus cleaned[] = {RecordStatus::success, RecordStatus::fail, RecordStatus::rejected,
@@ -23,7 +16,10 @@ constexpr RecordStatus cleaned[] = {RecordStatus::success, RecordStatus::fail, R
 }  // namespace
 
 void write_clock(Script& script) {
-    script.statement("SET @us=TIMESTAMPDIFF(MICROSECOND,'1970-01-01',UTC_TIMESTAMP(6)),@ms=@us DIV 1000");
+    // An assignment doesn't see the one before it in its statement, but both see the clock of the statement's start.
+    script.statement(
+        "SET @us=TIMESTAMPDIFF(MICROSECOND,'1970-01-01',UTC_TIMESTAMP(6)),@ms=TIMESTAMPDIFF(MICROSECOND,'1970-01-01',"
+        "UTC_TIMESTAMP(6)) DIV 1000");
 }
 
 Session::Session(Options options, std::string table, std::unique_ptr<Connection> connection)
@@ -48,15 +44,6 @@ Result<Answers> Session::read(const Script& script, Deadline deadline) {
     auto answers = run(script, deadline);
     if (!answers) return surely_not_applied(std::move(answers).error());
     return answers;
-}
-
-Result<Answers> Session::patiently(const Script& script, Deadline deadline) {
-    const Deadline until = std::min(deadline, steady_clock::now() + patience);
-    for (;;) {
-        auto answers = run(script, deadline);
-        if (answers || !is_lock_fault(answers.error()) || steady_clock::now() + between_tries >= until) return answers;
-        std::this_thread::sleep_for(between_tries);
-    }
 }
 
 Result<Answers> Session::go_on(const Script& script, Deadline deadline) {
@@ -197,7 +184,7 @@ Result<bool> Session::purge(std::string_view trace_id, std::uint64_t version, De
     const auto deleted = script.sql(" AND version=").number(static_cast<std::int64_t>(version)).close();
     write_floor(script, table_, static_cast<std::int64_t>(version));
     script.statement("COMMIT");
-    auto answers = patiently(script, deadline);
+    auto answers = run(script, deadline);
     if (!answers) return std::move(answers).error();
     return (*answers)[deleted].affected() > 0;
 }
@@ -232,7 +219,7 @@ Result<std::string> Session::key_rule(std::string_view operation, std::string_vi
     else
         keeping.sql("operation=operation").close();
     const auto kept = write_read(keeping);
-    auto written = patiently(keeping, deadline);
+    auto written = run(keeping, deadline);
     if (!written) return std::move(written).error();
     return std::string((*written)[kept].bytes(0, 0));
 }
