@@ -2,6 +2,7 @@
 #include "nebis/starter.hpp"
 
 #include "nebis/engine.hpp"
+#include "nebis/etcd.hpp"
 #include "nebis/local.hpp"
 #include "nebis/memory.hpp"
 #include "nebis/postgres.hpp"
@@ -17,6 +18,7 @@ Drivers standard_drivers() {
     memory::add_to(drivers);
     postgres::add_to(drivers);
     sqlite::add_to(drivers);
+    etcd::add_to(drivers);
     local::add_to(drivers);
     redis::add_to(drivers);
     return drivers;

@@ -9,9 +9,9 @@ namespace nebis::etcd {
 
 std::string to_base64(std::string_view bytes) {
     std::string out((bytes.size() + 2) / 3 * 4 + 1, '\0');  // the encoder ends with a zero
-    const int size = ::EVP_EncodeBlock(reinterpret_cast<unsigned char*>(out.data()),
-                                       reinterpret_cast<const unsigned char*>(bytes.data()),
-                                       static_cast<int>(bytes.size()));
+    const int size =
+        ::EVP_EncodeBlock(reinterpret_cast<unsigned char*>(out.data()),
+                          reinterpret_cast<const unsigned char*>(bytes.data()), static_cast<int>(bytes.size()));
     out.resize(static_cast<std::size_t>(size));
     return out;
 }
@@ -25,9 +25,9 @@ std::optional<std::string> from_base64(std::string_view text) {
         text.size() - padding)
         return std::nullopt;
     std::string out(text.size() / 4 * 3, '\0');
-    const int size = ::EVP_DecodeBlock(reinterpret_cast<unsigned char*>(out.data()),
-                                       reinterpret_cast<const unsigned char*>(text.data()),
-                                       static_cast<int>(text.size()));
+    const int size =
+        ::EVP_DecodeBlock(reinterpret_cast<unsigned char*>(out.data()),
+                          reinterpret_cast<const unsigned char*>(text.data()), static_cast<int>(text.size()));
     if (size < 0 || static_cast<std::size_t>(size) < padding) return std::nullopt;
     out.resize(static_cast<std::size_t>(size) - padding);
     return out;

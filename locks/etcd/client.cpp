@@ -41,8 +41,8 @@ Result<std::string> Client::call(std::string_view path, const std::string& body,
     for (std::size_t i = 0; i < members_.size(); ++i) {
         const std::size_t which = (first + i) % members_.size();
         out = call_member(*http, members_[which], path, body, deadline);
-        const bool alive = out || (out.error().kind() != ErrorKind::unavailable &&
-                                   out.error().kind() != ErrorKind::maybe_applied);
+        const bool alive =
+            out || (out.error().kind() != ErrorKind::unavailable && out.error().kind() != ErrorKind::maybe_applied);
         preferred_.store(alive ? which : (which + 1) % members_.size(), std::memory_order_relaxed);
         // The next member may be asked the same only when this one surely did nothing.
         if (alive || out.error().kind() == ErrorKind::maybe_applied || is_lease_gone(out.error())) break;

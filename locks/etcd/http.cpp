@@ -185,13 +185,20 @@ Result<HttpReply> HttpClient::post(const Address& address, std::string_view path
 Error HttpClient::failed(int code, const Progress& progress, const Address& address) const {
     const char* const words = words_->data();
     const std::string detail = address.text() + ": " + shortened(*words ? words : ::curl_easy_strerror(CURLcode(code)));
+    // TLS 1.3 tells only after the first bytes that ours was wanted; what it refuses, etcd has never seen.
+    if (says(words, "certificate required") || says(words, "bad certificate"))
+        return Error(ErrorKind::misconfigured, "etcd refuses our certificate", detail,
+                     "`lock.tls-cert-file` and `lock.tls-key-file` must hold one that an authority of etcd's "
+                     "--trusted-ca-file has signed")
+            .with_code("etcd-our-certificate");
     if (progress.begun > 0) {
         if (progress.too_long)
             return Error(ErrorKind::maybe_applied, "the reply of etcd is too long", address.text(),
                          "somebody else's value stands under a lock's name, or this isn't etcd; see `key-prefix`")
                 .with_code("etcd-reply");
         return Error(ErrorKind::maybe_applied, "the reply of etcd was lost", detail,
-                     "look at the load of etcd, at its log and at the network between")
+                     "look at the load of etcd, at its log and at the network between; a port that speaks TLS wants "
+                     "`lock.tls`")
             .with_code(code == CURLE_OPERATION_TIMEDOUT ? "etcd-timeout" : "etcd-lost");
     }
     switch (code) {
@@ -207,10 +214,12 @@ Error HttpClient::failed(int code, const Progress& progress, const Address& addr
                          "that fit")
                 .with_code("etcd-tls-file");
         case CURLE_SSL_CONNECT_ERROR:
-            // A server that goes away in the middle is down; one that speaks otherwise is another one than was meant.
-            if (says(words, "SSL_ERROR_SYSCALL") || says(words, "reset") || says(words, "unexpected eof")) break;
+            if (says(words, "SSL_ERROR_SYSCALL") || says(words, "reset") || says(words, "unexpected eof"))
+                return Error(ErrorKind::unavailable, "etcd closed the connection while agreeing on TLS", detail,
+                             "it may be restarting, or not speak TLS at this port")
+                    .with_code("etcd-tls-closed");
             return Error(ErrorKind::misconfigured, "no TLS with etcd", detail,
-                         "check that this port of etcd speaks TLS, and whether it wants `lock.tls-cert-file`")
+                         "check that `lock.address` is a port of etcd that speaks TLS 1.2 or newer")
                 .with_code("etcd-tls");
         case CURLE_OPERATION_TIMEDOUT:
             return Error(ErrorKind::unavailable, "etcd is too slow to connect to", detail,

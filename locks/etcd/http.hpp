@@ -48,7 +48,7 @@ private:
     Error failed(int code, const Progress& progress, const Address& address) const;
 
     const std::shared_ptr<const Options> options_;
-    void* curl_;                                 ///< CURL
+    void* curl_;                                    ///< CURL
     std::unique_ptr<std::array<char, 256>> words_;  ///< libcurl's last
 };
 

@@ -13,9 +13,7 @@ namespace {
 using driver::LockMark;
 
 /// What a lock costs when its owner dies: etcd counts whole seconds, and the mark must never outlive its lease.
-std::int64_t ttl_for(std::int64_t lease_millis) {
-    return (driver::end_of_lease(0, lease_millis) + 999) / 1000 + 1;
-}
+std::int64_t ttl_for(std::int64_t lease_millis) { return (driver::end_of_lease(0, lease_millis) + 999) / 1000 + 1; }
 
 /// Between these two lies every mark of the owner that isn't over: the owner first, then the end.
 std::string over_at(const Owner& owner, std::int64_t now) { return driver::encode({owner, now}); }
@@ -39,7 +37,7 @@ public:
             if (!lease) {
                 // A lease without a key: the lock was surely not taken, and the lease ends by itself.
                 return lease.error().kind() == ErrorKind::maybe_applied ? as(ErrorKind::unavailable, lease.error())
-                                                                         : lease.error();
+                                                                        : lease.error();
             }
             auto rest = take(driver::lock_name(options_->key_prefix, name), owner, lease_millis, *lease, deadline);
             if (rest && *rest > 0) client_.revoke(*lease, deadline);
@@ -54,7 +52,8 @@ public:
             auto moved = prolong(key, owner, lease_millis, 0, deadline);
             if (!moved) return std::move(moved).error();
             if (!moved->succeeded) return false;
-            if (!moved->kept) return Error(ErrorKind::maybe_applied, "etcd tells no value before").with_code("etcd-reply");
+            if (!moved->kept)
+                return Error(ErrorKind::maybe_applied, "etcd tells no value before").with_code("etcd-reply");
             // From here on the mark says more than the lease holds.
             const auto ttl = client_.keep_alive(moved->kept->lease, deadline);
             if (!ttl) return as(ErrorKind::maybe_applied, ttl.error());
@@ -67,8 +66,7 @@ public:
     Result<bool> release(std::string_view name, const Owner& owner, Deadline deadline) override {
         return guarded<bool>([&]() -> Result<bool> {
             const std::string key = driver::lock_name(options_->key_prefix, name);
-            auto gone =
-                client_.txn(delete_if_between(key, over_at(owner, now()), last_of(owner)), key, deadline);
+            auto gone = client_.txn(delete_if_between(key, over_at(owner, now()), last_of(owner)), key, deadline);
             if (!gone) return std::move(gone).error();
             if (gone->succeeded && gone->kept && gone->kept->lease != 0) client_.revoke(gone->kept->lease, deadline);
             return gone->succeeded;
@@ -88,15 +86,15 @@ private:
     std::int64_t now() const { return driver::wall_millis(options_->clock); }
 
     /// 0: taken under that lease.
-    Result<std::int64_t> take(const std::string& key, const Owner& owner, std::int64_t lease_millis,
-                              std::int64_t lease, Deadline deadline) {
+    Result<std::int64_t> take(const std::string& key, const Owner& owner, std::int64_t lease_millis, std::int64_t lease,
+                              Deadline deadline) {
         constexpr int most_rounds = 4;
         std::optional<Kept> seen;
         for (int round = 0; round < most_rounds; ++round) {
             const std::string mark = driver::encode({owner, driver::end_of_lease(now(), lease_millis)});
-            auto reply = client_.txn(seen ? put_if_unchanged(key, seen->mod_revision, mark, lease)
-                                          : put_if_absent(key, mark, lease),
-                                     key, deadline);
+            auto reply = client_.txn(
+                seen ? put_if_unchanged(key, seen->mod_revision, mark, lease) : put_if_absent(key, mark, lease), key,
+                deadline);
             if (!reply) return std::move(reply).error();
             if (reply->succeeded) {
                 // Of our own earlier try whose reply was lost; another's ends by itself.

@@ -37,9 +37,10 @@ std::vector<DriverKey> keys() {
                    "cluster."),
         driver_key("username", Kind::text, "", "The user. Without one: nobody logs in."),
         driver_key("password", Kind::secret, "", "Its password."),
-        driver_key("password-file", Kind::text, "",
-                   "The same, in a file that only its owner can read; read anew for each log-in, so that a new password "
-                   "needs no restart."),
+        driver_key(
+            "password-file", Kind::text, "",
+            "The same, in a file that only its owner can read; read anew for each log-in, so that a new password "
+            "needs no restart."),
         driver_key("tls", Kind::flag, "false", "Speak TLS. Certificate and name are always verified."),
         driver_key("tls-ca-file", Kind::text, "",
                    "PEM file of the authorities to trust. Without one: those of the system."),

@@ -15,7 +15,7 @@ constexpr std::int64_t longest_lease = 100LL * 366 * 24 * 3600 * 1000;
 
 bool plain(char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-           std::string_view("._:-").find(c) != std::string_view::npos;
+           std::string_view("._:-/").find(c) != std::string_view::npos;
 }
 
 }  // namespace
@@ -40,8 +40,8 @@ std::optional<LockMark> decode_mark(std::string_view bytes) {
 
 std::int64_t wall_millis(const WallClock& clock) {
     const auto now = clock ? clock() : std::chrono::system_clock::now();
-    return std::max<std::int64_t>(
-        std::chrono::duration_cast<std::chrono::milliseconds>(now.time_since_epoch()).count(), 0);
+    return std::max<std::int64_t>(std::chrono::duration_cast<std::chrono::milliseconds>(now.time_since_epoch()).count(),
+                                  0);
 }
 
 std::int64_t end_of_lease(std::int64_t now_millis, std::int64_t lease_millis) {
@@ -55,7 +55,7 @@ std::string lock_name(std::string_view prefix, std::string_view trace_id) {
 Result<void> check_prefix(std::string_view prefix, const char* word) {
     if (prefix.size() <= longest_prefix && std::ranges::all_of(prefix, plain)) return {};
     return Error(ErrorKind::misconfigured, "the key prefix of the locks can't be used", {},
-                 "`key-prefix` takes up to 64 letters, digits, . _ : and -")
+                 "`key-prefix` takes up to 64 letters, digits, . _ : - and /")
         .with_code(word);
 }
 

@@ -36,7 +36,7 @@ std::int64_t end_of_lease(std::int64_t now_millis, std::int64_t lease_millis);
 
 /// `<prefix>idempotent:lock:<SHA-256 of the trace id, in hex>`; never a caller's bytes.
 std::string lock_name(std::string_view prefix, std::string_view trace_id);
-/// **Errors**: `misconfigured` (code `word`) when a prefix has other than up to 64 letters, digits, . _ : -
+/// **Errors**: `misconfigured` (code `word`) when a prefix holds other than up to 64 letters, digits, . _ : - and /.
 Result<void> check_prefix(std::string_view prefix, const char* word);
 
 }  // namespace nebis::driver

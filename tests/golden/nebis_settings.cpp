@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Writes the pages that are made of tables, or compares them with what is committed.
 #include "config/reference.hpp"
+#include "nebis/etcd.hpp"
 #include "nebis/local.hpp"
 #include "nebis/memory.hpp"
 #include "nebis/postgres.hpp"
@@ -41,6 +42,7 @@ int main(int argc, char** argv) {
     nebis::Drivers drivers;
     nebis::memory::add_to(drivers);
     nebis::sqlite::add_to(drivers);
+    nebis::etcd::add_to(drivers);
     nebis::local::add_to(drivers);
     nebis::postgres::add_to(drivers);
     nebis::redis::add_to(drivers);

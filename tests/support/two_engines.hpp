@@ -101,8 +101,12 @@ public:
         return eventually([&] { return answered_ >= before + more; });
     }
     int lost() const { return lost_; }  ///< neither run nor replayed nor told to come again
-    int run() const { return static_cast<int>(std::ranges::count_if(runs_, [](const auto& n) { return n > 0; })); }
-    int doubled() const { return static_cast<int>(std::ranges::count_if(runs_, [](const auto& n) { return n > 1; })); }
+    int run() const {
+        return static_cast<int>(std::ranges::count_if(runs_, [](const auto& n) { return n > 0; }));
+    }
+    int doubled() const {
+        return static_cast<int>(std::ranges::count_if(runs_, [](const auto& n) { return n > 1; }));
+    }
     std::chrono::milliseconds slowest() const { return std::chrono::milliseconds(slowest_); }
 
 private:
@@ -115,9 +119,8 @@ private:
                            ++runs_[key];
                            return Response{201, {}, std::to_string(key), false};
                        }));
-        const auto took = std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now() -
-                                                                                started)
-                              .count();
+        const auto took =
+            std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now() - started).count();
         for (auto seen = slowest_.load(); seen < took && !slowest_.compare_exchange_weak(seen, took);) {}
         const bool held = answer.outcome == Outcome::in_progress;
         if (answer.outcome != Outcome::fresh && answer.outcome != Outcome::replayed && !held) ++lost_;

@@ -36,11 +36,11 @@ TEST_F(EtcdEngine, of_two_at_once_one_runs_and_the_other_is_held_off_by_the_lock
     std::atomic<int> runs{0};
     const Handler other([&](const Request&, Execution&) { return ++runs, Response{201, {}, "other", false}; });
     const Answer first = engines.at_one("k", Handler([&](const Request&, Execution&) {
-        ++runs;
-        EXPECT_EQ(server.keys(), 1) << "the lock stands while the handler runs";
-        EXPECT_EQ(engines.at_two("k", other).outcome, Outcome::in_progress);
-        return Response{201, {}, "made", false};
-    }));
+                                            ++runs;
+                                            EXPECT_EQ(server.keys(), 1) << "the lock stands while the handler runs";
+                                            EXPECT_EQ(engines.at_two("k", other).outcome, Outcome::in_progress);
+                                            return Response{201, {}, "made", false};
+                                        }));
     EXPECT_EQ(first.outcome, Outcome::fresh);
     EXPECT_TRUE(eventually([&] { return server.keys() == 0; })) << "and is left";
     const Answer again = engines.at_two("k", other);

@@ -162,7 +162,8 @@ TEST(EtcdFaults, S38_prefixes_keep_environments_apart) {
 class EtcdUsers : public testing::Test {
 protected:
     EtcdUsers() {
-        const std::string begin = etcd::to_base64("shop:idempotent:lock:"), end = etcd::to_base64("shop:idempotent:lock;");
+        const std::string begin = etcd::to_base64("shop:idempotent:lock:"),
+                          end = etcd::to_base64("shop:idempotent:lock;");
         for (const char* name : {"root", "shop", "poor"})
             server.ask("/v3/auth/user/add", R"({"name":")" + std::string(name) + R"(","password":"word"})");
         for (const char* name : {"root", "shop"}) {

@@ -36,13 +36,26 @@ TEST(EtcdTls, certificate_and_name_are_verified) {
     EXPECT_EQ(said(EtcdServer::lock(with).acquire("k", 1)), "misconfigured etcd-tls-file");
 }
 
+TEST(EtcdTls, our_certificate_is_shown_where_etcd_asks_for_one) {
+    const EtcdServer server("etcd-mutual-tls");
+    auto with = server.options();
+    with.tls.enabled = true;
+    with.tls.ca_file = server.ca();
+    EXPECT_EQ(said(EtcdServer::lock(with).acquire("k", 1)), "misconfigured etcd-our-certificate");
+    with.tls.cert_file = server.ca();
+    with.tls.key_file = server.ca().substr(0, server.ca().rfind('/')) + "/key.pem";
+    EXPECT_EQ(said(EtcdServer::lock(with).acquire("k", 1)), "granted");
+}
+
 TEST(EtcdTls, plain_and_tls_that_meet_end_in_an_error) {
     const EtcdServer encrypted("etcd-tls"), plain;
     auto with = plain.options();
     with.tls.enabled = true;
     with.tls.ca_file = encrypted.ca();
-    EXPECT_EQ(said(EtcdServer::lock(with).acquire("k", 1)), "misconfigured etcd-tls");
-    EXPECT_FALSE(EtcdServer::lock(encrypted.options()).acquire("k", 1, seconds(60), milliseconds(700)));
+    EXPECT_EQ(said(EtcdServer::lock(with).acquire("k", 1)), "unavailable etcd-tls-closed");
+    const auto refused = EtcdServer::lock(encrypted.options()).acquire("k", 1);
+    EXPECT_EQ(said(refused), "unavailable etcd-lost");
+    EXPECT_NE(refused.error().hint().find("`lock.tls`"), std::string::npos);
 }
 
 }  // namespace

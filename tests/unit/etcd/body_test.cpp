@@ -51,7 +51,8 @@ TEST(LockMark, names_hold_no_byte_of_a_caller) {
     EXPECT_EQ(name.find_first_not_of("0123456789abcdef", name.rfind(':') + 1), std::string::npos);
     EXPECT_EQ(name.substr(0, name.rfind(':') + 1), "shop:idempotent:lock:");
     EXPECT_TRUE(driver::check_prefix("Shop-1.a_b:", "w"));
-    for (const std::string& bad : {std::string("a/b"), std::string("a b"), std::string("\xC3\xA9"), std::string(65, 'a')})
+    for (const std::string& bad :
+         {std::string("{a}"), std::string("a b"), std::string("\xC3\xA9"), std::string(65, 'a')})
         EXPECT_EQ(driver::check_prefix(bad, "w").error().code(), "w");
 }
 
@@ -157,7 +158,8 @@ TEST(EtcdSettings, driver_reads_its_settings) {
         const auto refused = make(bad);
         ASSERT_FALSE(refused);
         EXPECT_EQ(refused.error().kind(), ErrorKind::misconfigured);
-        EXPECT_EQ(refused.error().text().find("s3cret"), std::string::npos) << "no secret in " << refused.error().text();
+        EXPECT_EQ(refused.error().text().find("s3cret"), std::string::npos)
+            << "no secret in " << refused.error().text();
     }
 }
 

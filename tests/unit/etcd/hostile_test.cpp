@@ -79,7 +79,8 @@ TEST(EtcdHostile, what_is_no_reply_is_maybe_applied_and_harms_nothing) {
 TEST(EtcdHostile, replies_without_an_end_meet_a_limit) {
     for (const FakeHttp::Says& says : {
              FakeHttp::Says{"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", false, false},
-             FakeHttp::Says{"HTTP/1.1 200 OK\r\nContent-Length: 999999999\r\n\r\n" + std::string(4096, 'x'), false, true},
+             FakeHttp::Says{"HTTP/1.1 200 OK\r\nContent-Length: 999999999\r\n\r\n" + std::string(4096, 'x'), false,
+                            true},
              FakeHttp::Says{"HTTP/1.1 200 OK\r\n" + std::string("X-Y: z\r\n"), false, true},
          }) {
         FakeHttp server(after_a_grant(says), says.for_ever ? 17 : 0);  // the status line is a piece of its own

@@ -37,7 +37,7 @@ struct Options {
     std::vector<std::string> addresses = {"127.0.0.1:2379"};
     Credentials credentials = {};
     Tls tls = {};
-    std::string key_prefix = {};  ///< before every name (S38); letters, digits and . _ : - only
+    std::string key_prefix = {};  ///< before every name (S38); letters, digits and . _ : - / only
     /// The longest wait for one connection, name look-up and TLS included; a call's deadline may end it earlier.
     std::chrono::milliseconds connect_timeout{500};
     std::function<std::chrono::system_clock::time_point()> clock = {};  ///< for tests; empty: the system's
