@@ -10,8 +10,6 @@
 namespace nebis::etcd {
 namespace {
 
-using driver::LockMark;
-
 /// What a lock costs when its owner dies: etcd counts whole seconds, and the mark must never outlive its lease.
 std::int64_t ttl_for(std::int64_t lease_millis) { return (driver::end_of_lease(0, lease_millis) + 999) / 1000 + 1; }
 
