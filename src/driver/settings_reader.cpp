@@ -24,7 +24,8 @@ const std::string* SettingsReader::value(std::string_view key) const {
 
 void SettingsReader::refuse(std::string_view key, std::string_view must) {
     if (fault_) return;
-    fault_ = Error(ErrorKind::misconfigured, "`" + std::string(key) + "` must be " + std::string(must)).with_code(word_);
+    fault_ =
+        Error(ErrorKind::misconfigured, "`" + std::string(key) + "` must be " + std::string(must)).with_code(word_);
 }
 
 void SettingsReader::text(std::string_view key, std::string& into) {

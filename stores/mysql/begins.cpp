@@ -57,8 +57,8 @@ void Session::write_new(Script& script, std::span<const BeginRequest> in) const 
     StoreMillis not_after = std::numeric_limits<StoreMillis>::max();
     for (const auto& one : in)
         if (one.not_after != 0) not_after = std::min(not_after, one.not_after);
-    // A version that is null makes the INSERT fail.
-    script.open("SET @v=IF(");
+    // A version that is null makes the INSERT fail. SELECT … INTO, because InnoDB locks what a SET reads.
+    script.open("SELECT IF(");
     for (const auto& one : in) {
         write_lock(script, table_, one.trace_id);
         script.sql(" AND ");
@@ -66,7 +66,7 @@ void Session::write_new(Script& script, std::span<const BeginRequest> in) const 
     script.sql("@ms<=").number(not_after).sql(" AND NOT EXISTS (SELECT 1 FROM ").sql(quoted_).sql(" WHERE ");
     write_keys(script, in);
     script.sql("),GREATEST(@us,COALESCE((SELECT value+1 FROM idempotent_meta WHERE name='").sql(table_);
-    script.sql("/version_floor'),0)),NULL)").close();
+    script.sql("/version_floor'),0)),NULL) INTO @v").close();
     script.open("INSERT INTO ").sql(quoted_).sql(new_columns).sql(" VALUES ");
     listed(script, in, [&](const BeginRequest& one) {
         script.sql("(");
@@ -114,15 +114,15 @@ Result<void> Session::begin_free_ones(std::span<const BeginRequest> in, Begun ou
     Script script;
     script.statement(open_transaction);
     write_clock(script);
-    script.open("SET @v=GREATEST(@us,COALESCE((SELECT value+1 FROM idempotent_meta WHERE name='").sql(table_);
-    script.sql("/version_floor'),0))").close();
+    script.open("SELECT GREATEST(@us,COALESCE((SELECT value+1 FROM idempotent_meta WHERE name='").sql(table_);
+    script.sql("/version_floor'),0)) INTO @v").close();
     std::vector<std::size_t> inserts;
     for (const auto& one : in) {
-        script.open("SET @free=");
+        script.open("SELECT ");
         write_lock(script, table_, one.trace_id);
         if (one.not_after != 0) script.sql(" AND @ms<=").number(one.not_after);
-        script.sql(" AND NOT EXISTS (SELECT 1 FROM ").sql(quoted_).sql(" WHERE trace_id=").bytes(one.trace_id).sql(")");
-        script.close();
+        script.sql(" AND NOT EXISTS (SELECT 1 FROM ").sql(quoted_).sql(" WHERE trace_id=").bytes(one.trace_id);
+        script.sql(") INTO @free").close();
         script.open("INSERT INTO ").sql(quoted_).sql(new_columns).sql(" SELECT ");
         write_values(script, one);
         inserts.push_back(script.sql(" FROM DUAL WHERE @free").close());

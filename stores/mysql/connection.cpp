@@ -103,9 +103,9 @@ Result<std::unique_ptr<Connection>> Connection::open_one(const Options& options,
     const auto text_or_null = [](const std::string& text) { return text.empty() ? nullptr : text.c_str(); };
     constexpr unsigned long flags = CLIENT_MULTI_STATEMENTS | CLIENT_FOUND_ROWS | CLIENT_REMEMBER_OPTIONS;
     MYSQL* opened = nullptr;
-    const int status = mysql_real_connect_start(&opened, raw, text_or_null(place.host), options.username.c_str(),
-                                                password.c_str(), options.database.c_str(), place.port,
-                                                text_or_null(place.socket), flags);
+    const int status =
+        mysql_real_connect_start(&opened, raw, text_or_null(place.host), options.username.c_str(), password.c_str(),
+                                 options.database.c_str(), place.port, text_or_null(place.socket), flags);
     const bool in_time =
         made->finish(status, deadline, [&](int came) { return mysql_real_connect_cont(&opened, raw, came); });
     if (!in_time) return connect_error(0, "timed out");
@@ -126,9 +126,11 @@ Result<void> Connection::pin(const Options& options, Deadline deadline) {
     // Our own statements wait for no lock; where somebody else's make them, a second is the shortest bound (MariaDB
     // takes 0, but then fails commits after a SKIP LOCKED). Only MariaDB bounds statements that write and transactions
     // that lie idle; its comment hides both from MySQL.
-    script.open("SET autocommit=1,time_zone='+00:00',sql_mode='STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION',innodb_lock_"
-                "wait_timeout=1,lock_wait_timeout=1,group_concat_max_len=1048576,foreign_key_checks=1,unique_checks=1"
-                "/*M!,idle_transaction_timeout=10,max_statement_time=")
+    script
+        .open(
+            "SET autocommit=1,time_zone='+00:00',sql_mode='STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION',innodb_lock_"
+            "wait_timeout=1,lock_wait_timeout=1,group_concat_max_len=1048576,foreign_key_checks=1,unique_checks=1"
+            "/*M!,idle_transaction_timeout=10,max_statement_time=")
         .number(std::max<std::int64_t>(1, std::chrono::ceil<std::chrono::seconds>(options.statement_timeout).count()))
         .sql("*/")
         .close();

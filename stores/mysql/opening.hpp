@@ -13,7 +13,7 @@ namespace nebis::mysql {
 
 /// Where one server listens.
 struct Place {
-    std::string host;    ///< empty: a Unix socket
+    std::string host;  ///< empty: a Unix socket
     unsigned port = 0;
     std::string socket;  ///< its path
 };

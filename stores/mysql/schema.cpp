@@ -83,20 +83,21 @@ Result<void> verify_version(Connection& connection, Deadline deadline) {
 }
 
 Result<void> verify_columns(Connection& connection, const std::string& table, Deadline deadline) {
-    auto engine = ask(connection,
-                      "SELECT engine FROM information_schema.tables WHERE table_schema=DATABASE() AND table_name='" +
-                          table + "'",
-                      deadline);
+    auto engine =
+        ask(connection,
+            "SELECT engine FROM information_schema.tables WHERE table_schema=DATABASE() AND table_name='" + table + "'",
+            deadline);
     if (!engine) return std::move(engine).error();
     if (engine->size() == 0) return wrong("the table " + table + " is missing", {}, "mysql-no-table");
     if (engine->bytes(0, 0) != "InnoDB")
         return wrong("the table " + table + " must be of InnoDB", "it is '" + std::string(engine->bytes(0, 0)) + "'",
                      "mysql-engine");
-    auto found = ask(connection,
-                     "SELECT column_name,column_type,is_nullable='NO',extra LIKE '%auto_increment%',collation_name FROM "
-                     "information_schema.columns WHERE table_schema=DATABASE() AND table_name='" +
-                         table + "'",
-                     deadline);
+    auto found =
+        ask(connection,
+            "SELECT column_name,column_type,is_nullable='NO',extra LIKE '%auto_increment%',collation_name FROM "
+            "information_schema.columns WHERE table_schema=DATABASE() AND table_name='" +
+                table + "'",
+            deadline);
     if (!found) return std::move(found).error();
     for (const ColumnRule& rule : columns) {
         const std::string name = table + "." + std::string(rule.name);
@@ -137,10 +138,9 @@ Result<void> verify_index(Connection& connection, const std::string& table, cons
 }  // namespace
 
 bool good_table_name(std::string_view table) noexcept {
-    return !table.empty() && table.size() <= longest_name &&
-           std::all_of(table.begin(), table.end(),
-                       [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_'; }) &&
-           !(table.front() >= '0' && table.front() <= '9');
+    return !table.empty() && table.size() <= longest_name && std::all_of(table.begin(), table.end(), [](char c) {
+        return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_';
+    }) && !(table.front() >= '0' && table.front() <= '9');
 }
 
 Error bad_table_name() {
@@ -168,12 +168,12 @@ Result<void> verify_schema(Connection& connection, const Options& options, const
     if (auto found = verify_columns(connection, table, deadline); !found) return found;
     // The protocol's one arbiter: unique, whole, on trace_id alone.
     if (auto key = verify_index(connection, table, {}, "trace_id", true, "mysql-no-key", deadline); !key) return key;
-    if (auto lease = verify_index(connection, table, "idx_lease", "status,lease_expire_time", false, "mysql-no-index",
-                                  deadline);
+    if (auto lease =
+            verify_index(connection, table, "idx_lease", "status,lease_expire_time", false, "mysql-no-index", deadline);
         !lease)
         return lease;
-    if (auto expire = verify_index(connection, table, "idx_expire", "status,expire_time", false, "mysql-no-index",
-                                   deadline);
+    if (auto expire =
+            verify_index(connection, table, "idx_expire", "status,expire_time", false, "mysql-no-index", deadline);
         !expire)
         return expire;
     auto rule = ask(connection, "SELECT operation,digest,update_time FROM idempotent_key_rule LIMIT 0", deadline);

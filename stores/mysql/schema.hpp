@@ -15,7 +15,6 @@ Error bad_table_name();
 Result<void> create_schema(Connection& connection, const std::string& table, Deadline deadline);
 
 /// The server's settings, the tables, their columns, types and indexes: all that a promise rests on.
-Result<void> verify_schema(Connection& connection, const Options& options, const std::string& table,
-                           Deadline deadline);
+Result<void> verify_schema(Connection& connection, const Options& options, const std::string& table, Deadline deadline);
 
 }  // namespace nebis::mysql

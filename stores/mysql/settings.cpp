@@ -48,17 +48,21 @@ std::vector<DriverKey> keys() {
                    "password needs no restart."),
         driver_key("tls", Kind::flag, "false", "Speak TLS. Certificate and name are always verified."),
         driver_key("tls-ca-file", Kind::text, "", "PEM file of the authorities to trust; needed with `tls`."),
-        driver_key("tls-cert-file", Kind::text, "", "PEM file with our own certificate, where the server asks for one."),
+        driver_key("tls-cert-file", Kind::text, "",
+                   "PEM file with our own certificate, where the server asks for one."),
         driver_key("tls-key-file", Kind::text, "", "PEM file with its key."),
-        driver_key("connect-timeout-millis", Kind::integer, "2000",
-                   "The longest wait for one connection, TLS and login included; several addresses share it. Too short: "
-                   "a busy server counts as down. Too long: nothing but a call's own time ends a try."),
-        driver_key("statement-timeout-millis", Kind::integer, "5000",
-                   "MariaDB's own bound on one statement, in whole seconds; MySQL has none for writes. Too short: a busy "
-                   "disk fails requests. At or above the lease: an attempt may begin when its time is already over."),
-        driver_key("require-durable-commits", Kind::flag, "true",
-                   "Refuse a server whose `innodb_flush_log_at_trx_commit` isn't 1. Switched off: a server that crashes "
-                   "may forget the last second of records, and their effects may happen twice."),
+        driver_key(
+            "connect-timeout-millis", Kind::integer, "2000",
+            "The longest wait for one connection, TLS and login included; several addresses share it. Too short: "
+            "a busy server counts as down. Too long: nothing but a call's own time ends a try."),
+        driver_key(
+            "statement-timeout-millis", Kind::integer, "5000",
+            "MariaDB's own bound on one statement, in whole seconds; MySQL has none for writes. Too short: a busy "
+            "disk fails requests. At or above the lease: an attempt may begin when its time is already over."),
+        driver_key(
+            "require-durable-commits", Kind::flag, "true",
+            "Refuse a server whose `innodb_flush_log_at_trx_commit` isn't 1. Switched off: a server that crashes "
+            "may forget the last second of records, and their effects may happen twice."),
         driver_key("create-schema", Kind::flag, "false", "Make the tables when they are missing."),
     };
 }

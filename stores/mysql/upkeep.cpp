@@ -91,8 +91,10 @@ Result<std::vector<Record>> Session::recover(const RecoverRequest& request, Dead
     holding.statement("START TRANSACTION");
     write_clock(holding);
     holding.open("SELECT id,").sql(record_columns).sql(" FROM ").sql(quoted_);
-    holding.sql(" FORCE INDEX (idx_lease) WHERE status=0 AND lease_expire_time<=@ms AND (lease_expire_time>0 OR "
-                "(expire_time>0 AND expire_time<=@ms)) AND update_time<=@ms-")
+    holding
+        .sql(
+            " FORCE INDEX (idx_lease) WHERE status=0 AND lease_expire_time<=@ms AND (lease_expire_time>0 OR "
+            "(expire_time>0 AND expire_time<=@ms)) AND update_time<=@ms-")
         .number(request.min_age_millis);
     if (!request.own_instance.empty()) holding.sql(" AND instance=").text(request.own_instance);
     holding.sql(" ORDER BY lease_expire_time LIMIT ").number(static_cast<std::int64_t>(request.limit));

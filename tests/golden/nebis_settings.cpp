@@ -4,6 +4,7 @@
 #include "nebis/etcd.hpp"
 #include "nebis/local.hpp"
 #include "nebis/memory.hpp"
+#include "nebis/mysql.hpp"
 #include "nebis/postgres.hpp"
 #include "nebis/redis.hpp"
 #include "nebis/sqlite.hpp"
@@ -44,6 +45,7 @@ int main(int argc, char** argv) {
     nebis::sqlite::add_to(drivers);
     nebis::etcd::add_to(drivers);
     nebis::local::add_to(drivers);
+    nebis::mysql::add_to(drivers);
     nebis::postgres::add_to(drivers);
     nebis::redis::add_to(drivers);
     const std::map<std::string, std::string> pages{

@@ -83,12 +83,11 @@ TEST(MysqlFaults, an_idle_session_that_was_killed_costs_no_answer) {
     const Table table(server().options());
     ASSERT_TRUE(acquired(table.begin("a")));
     ForeignMysql foreign(server().address());
-    const std::string id = foreign.run(
-        "SELECT MAX(id) FROM information_schema.processlist WHERE command='Sleep' AND id<>CONNECTION_ID()");
+    const std::string id =
+        foreign.run("SELECT MAX(id) FROM information_schema.processlist WHERE command='Sleep' AND id<>CONNECTION_ID()");
     foreign.run("KILL " + id);
-    ASSERT_TRUE(eventually([&] {
-        return foreign.run("SELECT COUNT(*) FROM information_schema.processlist WHERE id=" + id) == "0";
-    }));
+    ASSERT_TRUE(eventually(
+        [&] { return foreign.run("SELECT COUNT(*) FROM information_schema.processlist WHERE id=" + id) == "0"; }));
     EXPECT_TRUE(acquired(table.begin("b")));
 }
 

@@ -34,8 +34,7 @@ public:
                          " FOR EACH ROW IF NEW.trace_id = 'bad' THEN " + body + " END IF");
     }
     void drop() {
-        for (const std::string when : {"INSERT", "UPDATE"})
-            session_.run("DROP TRIGGER refuses_" + when + "_" + table_);
+        for (const std::string when : {"INSERT", "UPDATE"}) session_.run("DROP TRIGGER refuses_" + when + "_" + table_);
     }
 
 private:

@@ -43,8 +43,9 @@ TEST(MysqlWrites, finishes_and_begins_share_one_commit) {
     ASSERT_TRUE(first);
     ForeignMysql foreign(server().address());
     const auto commits = [&] {
-        return std::stol(foreign.run("SELECT variable_value FROM information_schema.global_status WHERE variable_name = "
-                                     "'COM_COMMIT'"));
+        return std::stol(
+            foreign.run("SELECT variable_value FROM information_schema.global_status WHERE variable_name = "
+                        "'COM_COMMIT'"));
     };
     const long before = commits();
     const auto out = write(table.session(), {finish_of("a", first->version, made)}, {begin_of("b")});
