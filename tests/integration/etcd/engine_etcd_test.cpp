@@ -1,116 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "support/etcd_server.hpp"
-#include "support/two_engines.hpp"
-
-#include <gtest/gtest.h>
-
-#include <barrier>
+#include "support/lock_engine.hpp"
 
 // Two instances, one etcd in front, one record table behind.
 namespace {
 
 using namespace nebis;
-using nebis::test::EtcdServer;
-using nebis::test::eventually;
-using nebis::test::Rush;
-using nebis::test::TwoEngines;
-using std::chrono::seconds;
 
-class EtcdEngine : public testing::Test {
-protected:
-    /// As in production: an etcd that doesn't answer at once isn't waited for.
+struct Service : test::EtcdServer {
+    /// As in production: one that doesn't answer at once isn't waited for.
     std::shared_ptr<Gate> gate() const {
-        auto options = server.options();
-        options.connect_timeout = etcd::Options().connect_timeout;
-        return compose(etcd::lock(options).value());
+        etcd::Options with;
+        with.addresses = options().addresses;
+        return compose(etcd::lock(with).value());
     }
-    bool is_used() const {
-        return eventually([&] { return server.keys() > 0; });
-    }
-
-    EtcdServer server;
-    TwoEngines engines{[this] { return gate(); }};
 };
 
+class EtcdEngine : public test::LockEngine<Service> {};
+
 TEST_F(EtcdEngine, of_two_at_once_one_runs_and_the_other_is_held_off_by_the_lock) {
-    std::atomic<int> runs{0};
-    const Handler other([&](const Request&, Execution&) { return ++runs, Response{201, {}, "other", false}; });
-    const Answer first = engines.at_one("k", Handler([&](const Request&, Execution&) {
-                                            ++runs;
-                                            EXPECT_EQ(server.keys(), 1) << "the lock stands while the handler runs";
-                                            EXPECT_EQ(engines.at_two("k", other).outcome, Outcome::in_progress);
-                                            return Response{201, {}, "made", false};
-                                        }));
-    EXPECT_EQ(first.outcome, Outcome::fresh);
-    EXPECT_TRUE(eventually([&] { return server.keys() == 0; })) << "and is left";
-    const Answer again = engines.at_two("k", other);
-    EXPECT_EQ(again.outcome, Outcome::replayed);
-    EXPECT_EQ(again.response.body, "made");
-    EXPECT_EQ(runs, 1);
+    of_two_at_once_one_runs_and_the_other_is_held_off_by_the_lock();
 }
 
-TEST_F(EtcdEngine, races_on_one_key_have_one_effect) {
-    for (int round = 0; round < 30; ++round) {
-        const std::string key = "k" + std::to_string(round);
-        std::atomic<int> runs{0};
-        const Handler handler([&](const Request&, Execution&) { return ++runs, Response{201, {}, "made", false}; });
-        std::barrier start(2);
-        std::thread other([&] {
-            start.arrive_and_wait();
-            (void)engines.at_two(key, handler);
-        });
-        start.arrive_and_wait();
-        (void)engines.at_one(key, handler);
-        other.join();
-        EXPECT_EQ(engines.at_one(key, handler).response.body, "made");
-        EXPECT_EQ(runs, 1) << key;
-    }
-}
+TEST_F(EtcdEngine, races_on_one_key_have_one_effect) { races_on_one_key_have_one_effect(); }
 
 TEST_F(EtcdEngine, S27_an_etcd_that_dies_and_hangs_under_load_doubles_nothing_and_blocks_nobody) {
-    Rush rush(engines);
-    for (int round = 0; round < 2; ++round) {
-        ASSERT_TRUE(is_used()) << "round " << round;
-        ASSERT_TRUE(rush.answers(50));
-        server.kill();
-        EXPECT_TRUE(rush.answers(100)) << "killed";
-        server.start();
-        ASSERT_TRUE(is_used());
-        server.pause();
-        EXPECT_TRUE(rush.answers(100)) << "paused";
-        server.resume();
-    }
-    rush.stop();
-    EXPECT_EQ(rush.doubled(), 0);
-    EXPECT_EQ(rush.lost(), 0) << "fail-open: the table does the work";
-    EXPECT_GT(rush.run(), 100);
-    // The budget is three seconds, of which the lock service has a quarter of a second at most.
-    EXPECT_LT(rush.slowest(), seconds(10));
-    RecordProperty("slowest_millis", std::to_string(rush.slowest().count()));
+    one_that_dies_and_hangs_under_load_doubles_nothing_and_blocks_nobody();
 }
 
-TEST_F(EtcdEngine, an_etcd_that_is_down_at_the_start_stops_nobody) {
-    server.kill();
-    const TwoEngines late([this] { return gate(); });
-    std::atomic<int> runs{0};
-    const Handler handler([&](const Request&, Execution&) { return ++runs, Response{201, {}, "made", false}; });
-    const auto started = std::chrono::steady_clock::now();
-    for (int i = 0; i < 20; ++i) {
-        const std::string key = "k" + std::to_string(i);
-        EXPECT_EQ(late.at_one(key, handler).outcome, Outcome::fresh);
-        EXPECT_EQ(late.at_two(key, handler).outcome, Outcome::replayed);
-    }
-    EXPECT_LT(std::chrono::steady_clock::now() - started, seconds(20));
-    EXPECT_EQ(runs, 20);
-    server.start();
-    EXPECT_TRUE(eventually([&] {
-        bool stood = false;
-        (void)late.at_one("later" + std::to_string(++runs), Handler([&](const Request&, Execution&) {
-                              stood = server.keys() > 0;
-                              return Response{201, {}, "made", false};
-                          }));
-        return stood;
-    })) << "and is used when it is back";
-}
+TEST_F(EtcdEngine, an_etcd_that_is_down_at_the_start_stops_nobody) { one_that_is_down_at_the_start_stops_nobody(); }
 
 }  // namespace
