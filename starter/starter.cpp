@@ -9,6 +9,7 @@
 #include "nebis/postgres.hpp"
 #include "nebis/redis.hpp"
 #include "nebis/sqlite.hpp"
+#include "nebis/zookeeper.hpp"
 
 #include <utility>
 
@@ -23,6 +24,7 @@ Drivers standard_drivers() {
     etcd::add_to(drivers);
     local::add_to(drivers);
     redis::add_to(drivers);
+    zookeeper::add_to(drivers);
     return drivers;
 }
 

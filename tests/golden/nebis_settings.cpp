@@ -8,6 +8,7 @@
 #include "nebis/postgres.hpp"
 #include "nebis/redis.hpp"
 #include "nebis/sqlite.hpp"
+#include "nebis/zookeeper.hpp"
 
 #include <CLI/CLI.hpp>
 
@@ -48,6 +49,7 @@ int main(int argc, char** argv) {
     nebis::mysql::add_to(drivers);
     nebis::postgres::add_to(drivers);
     nebis::redis::add_to(drivers);
+    nebis::zookeeper::add_to(drivers);
     const std::map<std::string, std::string> pages{
         {"configuration.md", nebis::config::reference_page(drivers)},
         {"nebis.schema.json", nebis::config::json_schema(drivers)},
