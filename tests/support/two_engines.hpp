@@ -38,6 +38,7 @@ public:
 
     Answer at_one(const std::string& key, const Handler& handler) const { return one_->run(key, handler); }
     Answer at_two(const std::string& key, const Handler& handler) const { return two_->run(key, handler); }
+    std::string metrics_of_two() const { return two_->engine.metrics(); }
     Answer at(bool first, const std::string& key, const Handler& handler) const {
         return first ? at_one(key, handler) : at_two(key, handler);
     }
