@@ -113,6 +113,19 @@ TEST_F(EtcdLostReplies, a_connection_that_owes_a_reply_is_never_used_again) {
     EXPECT_EQ(proxy.counts().connections, 2U);
 }
 
+TEST_F(EtcdLostReplies, slow_but_in_time_everything_goes) {
+    const auto lock = through_proxy();
+    Faults slow;
+    slow.delay = milliseconds(100);
+    proxy.set(Way::to_client, slow);
+    proxy.set(Way::to_server, slow);
+    EXPECT_TRUE(lock.acquired("k", 1));
+    EXPECT_TRUE(lock.held("k", 2));
+    EXPECT_TRUE(*lock.renew("k", 1));
+    EXPECT_TRUE(*lock.release("k", 1));
+    EXPECT_EQ(proxy.counts().connections, 1U);
+}
+
 TEST_F(EtcdLostReplies, in_slices_every_reply_and_request_is_whole) {
     const auto lock = through_proxy();
     Faults sliced;
