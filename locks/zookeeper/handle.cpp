@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "handle.hpp"
 
+#include <new>
 #include <utility>
 
 namespace nebis::zookeeper {
@@ -120,7 +121,11 @@ void Handle::ended_with_data(int code, const char* value, int size, const Stat* 
     const auto* const call = static_cast<const Call*>(data);
     Reply reply = reply_of(code);
     if (code == ZOK && stat) {
-        if (value && size > 0) reply.value.assign(value, static_cast<std::size_t>(size));
+        try {
+            if (value && size > 0) reply.value.assign(value, static_cast<std::size_t>(size));
+        } catch (const std::bad_alloc&) {  // nothing may be thrown into the client
+            reply.code = ZSYSTEMERROR;
+        }
         reply.version = stat->version;
         reply.session = stat->ephemeralOwner;
     }

@@ -112,10 +112,13 @@ void Session::keep() {
             auto made = open();
             lock.lock();
             next_try_ = Clock::now() + retry_pause;
-            if (made)
+            if (made) {
                 handle_ = *std::move(made);
-            else
+                // A refused log-in stays the reason until one counts.
+                if (fault_ && fault_->kind() == ErrorKind::unavailable) fault_.reset();
+            } else {
                 fault_ = std::move(made).error();
+            }
             changed_.notify_all();  // it may be connected by now
         } else if (was_connected_ && now >= next_chore) {
             lock.unlock();
