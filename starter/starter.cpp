@@ -2,12 +2,14 @@
 #include "nebis/starter.hpp"
 
 #include "nebis/engine.hpp"
+#include "nebis/etcd.hpp"
 #include "nebis/local.hpp"
 #include "nebis/memory.hpp"
 #include "nebis/mysql.hpp"
 #include "nebis/postgres.hpp"
 #include "nebis/redis.hpp"
 #include "nebis/sqlite.hpp"
+#include "nebis/zookeeper.hpp"
 
 #include <utility>
 
@@ -19,8 +21,10 @@ Drivers standard_drivers() {
     mysql::add_to(drivers);
     postgres::add_to(drivers);
     sqlite::add_to(drivers);
+    etcd::add_to(drivers);
     local::add_to(drivers);
     redis::add_to(drivers);
+    zookeeper::add_to(drivers);
     return drivers;
 }
 

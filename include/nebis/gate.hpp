@@ -117,7 +117,7 @@ public:
 };
 
 /// A gate made of a lock, and of a result cache if given. The composition keeps the gate's rules: a result is put only
-/// while the lock is ours.
+/// while the lock is ours. The cache gets half of a call's time, so that one that hangs leaves the lock its own.
 std::shared_ptr<Gate> compose(std::shared_ptr<Lock> lock, std::shared_ptr<ResultCache> cache = nullptr);
 
 }  // namespace nebis

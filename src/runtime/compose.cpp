@@ -23,6 +23,12 @@ std::int64_t millis_until(Deadline deadline) {
     return std::max<std::int64_t>(rest, 0);
 }
 
+/// What a cache may take, so that one that hangs leaves the lock its time.
+Deadline half_of(Deadline deadline) {
+    const auto now = std::chrono::steady_clock::now();
+    return deadline > now ? now + (deadline - now) / 2 : deadline;
+}
+
 /// Locks and caches are written by users; what they throw is their failure, not ours.
 template <class Call>
 auto guarded(Call call) -> decltype(call()) {
@@ -82,7 +88,7 @@ private:
         EnterOutcome out;
         if (cache_) {
             // The cache is a hint twice over: its failure is a miss, and what it gives is checked.
-            auto hit = guarded([&] { return cache_->get(request.trace_id, deadline); });
+            auto hit = guarded([&] { return cache_->get(request.trace_id, half_of(deadline)); });
             if (hit && *hit && (*hit)->trace_id == request.trace_id && (*hit)->request_hash == request.request_hash) {
                 out.kind = EnterOutcome::Kind::finished;
                 out.result = std::move(*hit);
@@ -105,7 +111,7 @@ private:
             if (!ours) return ours;
             if (!*ours) return false;
             // A result not kept costs a read, no more.
-            (void)guarded([&] { return cache_->put(*request.result, request.result_ttl_millis, deadline); });
+            (void)guarded([&] { return cache_->put(*request.result, request.result_ttl_millis, half_of(deadline)); });
         }
         return lock_->release(request.trace_id, request.owner, deadline);
     }

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Writes the pages that are made of tables, or compares them with what is committed.
 #include "config/reference.hpp"
+#include "nebis/etcd.hpp"
 #include "nebis/local.hpp"
 #include "nebis/memory.hpp"
 #include "nebis/mysql.hpp"
 #include "nebis/postgres.hpp"
 #include "nebis/redis.hpp"
 #include "nebis/sqlite.hpp"
+#include "nebis/zookeeper.hpp"
 
 #include <CLI/CLI.hpp>
 
@@ -42,10 +44,12 @@ int main(int argc, char** argv) {
     nebis::Drivers drivers;
     nebis::memory::add_to(drivers);
     nebis::sqlite::add_to(drivers);
+    nebis::etcd::add_to(drivers);
     nebis::local::add_to(drivers);
     nebis::mysql::add_to(drivers);
     nebis::postgres::add_to(drivers);
     nebis::redis::add_to(drivers);
+    nebis::zookeeper::add_to(drivers);
     const std::map<std::string, std::string> pages{
         {"configuration.md", nebis::config::reference_page(drivers)},
         {"nebis.schema.json", nebis::config::json_schema(drivers)},

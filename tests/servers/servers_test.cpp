@@ -48,7 +48,7 @@ TEST_P(Servers, restart_on_the_same_port_after_a_kill_and_after_a_stop) {
     EXPECT_TRUE(accepts(server));
 }
 
-INSTANTIATE_TEST_SUITE_P(kinds, Servers, testing::Values("redis", "postgres", "mariadb"));
+INSTANTIATE_TEST_SUITE_P(kinds, Servers, testing::Values("redis", "postgres", "mariadb", "etcd", "zookeeper"));
 
 TEST(Server, end_with_their_object) {
     pid_t pid = -1;
@@ -83,6 +83,16 @@ TEST(Server, a_replicated_postgres_has_a_primary_and_a_replica) {
     group.kill("postgres-replicated-primary");
     EXPECT_FALSE(accepts(group, "postgres-replicated-primary"));
     EXPECT_TRUE(accepts(group, "postgres-replicated-replica"));
+}
+
+TEST(Server, an_etcd_cluster_has_three_members_that_die_alone) {
+    Server cluster("etcd-cluster", true);
+    ASSERT_EQ(cluster.members().size(), 3U);
+    cluster.kill("etcd-cluster-1");
+    EXPECT_FALSE(accepts(cluster, "etcd-cluster-1"));
+    EXPECT_TRUE(accepts(cluster, "etcd-cluster-2"));
+    cluster.start("etcd-cluster-1");
+    EXPECT_TRUE(accepts(cluster, "etcd-cluster-1"));
 }
 
 TEST(Server, an_impossible_one_is_a_clear_error) {

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <stdexcept>
+#include <thread>
 
 // What the conformance suite doesn't ask: bounds, settings, and gates composed of what users wrote.
 namespace {
@@ -26,17 +27,18 @@ CachedResult result(std::string key) {
     return made;
 }
 
-Result<EnterOutcome> enter(GateSession& session, std::string_view key, unsigned char who) {
+Result<EnterOutcome> enter(GateSession& session, std::string_view key, unsigned char who, Deadline by = soon()) {
     const EnterRequest request{key, owner(who), RequestHash(), 60'000};
     Result<EnterOutcome> out = Error(ErrorKind::internal, "not set");
-    session.enter({&request, 1}, {&out, 1}, soon());
+    session.enter({&request, 1}, {&out, 1}, by);
     return out;
 }
 
-Result<bool> leave(GateSession& session, std::string_view key, unsigned char who, const CachedResult* kept = nullptr) {
+Result<bool> leave(GateSession& session, std::string_view key, unsigned char who, const CachedResult* kept = nullptr,
+                   Deadline by = soon()) {
     const LeaveRequest request{key, owner(who), kept, 60'000};
     Result<bool> out = Error(ErrorKind::internal, "not set");
-    session.leave({&request, 1}, {&out, 1}, soon());
+    session.leave({&request, 1}, {&out, 1}, by);
     return out;
 }
 
@@ -117,6 +119,51 @@ public:
 private:
     CachedResult gives_;
 };
+
+/// Does what it is asked unless it is too late.
+class PunctualLock final : public Lock {
+public:
+    std::string_view name() const noexcept override { return "punctual"; }
+    Result<std::int64_t> acquire(std::string_view key, const Owner& by, std::int64_t lease, Deadline d) override {
+        if (is_late(d)) return too_late();
+        return lock_->acquire(key, by, lease, d);
+    }
+    Result<bool> renew(std::string_view key, const Owner& by, std::int64_t lease, Deadline d) override {
+        if (is_late(d)) return too_late();
+        return lock_->renew(key, by, lease, d);
+    }
+    Result<bool> release(std::string_view key, const Owner& by, Deadline d) override {
+        if (is_late(d)) return too_late();
+        return lock_->release(key, by, d);
+    }
+
+private:
+    static bool is_late(Deadline deadline) { return std::chrono::steady_clock::now() >= deadline; }
+    static Error too_late() { return Error(ErrorKind::unavailable, "too late"); }
+    const std::shared_ptr<Lock> lock_ = local::lock();
+};
+
+/// Takes all the time it is given.
+class HangingCache final : public ResultCache {
+public:
+    Result<std::optional<CachedResult>> get(std::string_view, Deadline d) override { return hang(d); }
+    Result<void> put(const CachedResult&, std::int64_t, Deadline d) override { return hang(d); }
+    Result<void> evict(std::string_view, Deadline d) override { return hang(d); }
+
+private:
+    static Error hang(Deadline deadline) {
+        std::this_thread::sleep_until(deadline);
+        return Error(ErrorKind::unavailable, "too slow");
+    }
+};
+
+TEST(ComposedGate, cache_that_hangs_leaves_the_lock_its_time) {
+    const auto in = [] { return std::chrono::steady_clock::now() + std::chrono::seconds(1); };
+    auto session = *compose(std::make_shared<PunctualLock>(), std::make_shared<HangingCache>())->open(in());
+    EXPECT_EQ(enter(*session, "k", 1, in())->kind, EnterOutcome::Kind::granted);
+    const CachedResult kept = result("k");
+    EXPECT_TRUE(*leave(*session, "k", 1, &kept, in()));
+}
 
 TEST(ComposedGate, exceptions_of_a_lock_are_its_failure) {
     auto session = *compose(std::make_shared<ThrowingLock>())->open(soon());

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "support/etcd_server.hpp"
+#include "support/lock_engine.hpp"
+
+// Two instances, one etcd in front, one record table behind.
+namespace {
+
+using namespace nebis;
+
+struct Service : test::EtcdServer {
+    /// As in production: one that doesn't answer at once isn't waited for.
+    std::shared_ptr<Gate> gate() const {
+        etcd::Options with;
+        with.addresses = options().addresses;
+        return compose(etcd::lock(with).value());
+    }
+};
+
+class EtcdEngine : public test::LockEngine<Service> {};
+
+TEST_F(EtcdEngine, of_two_at_once_one_runs_and_the_other_is_held_off_by_the_lock) {
+    of_two_at_once_one_runs_and_the_other_is_held_off_by_the_lock();
+}
+
+TEST_F(EtcdEngine, races_on_one_key_have_one_effect) { races_on_one_key_have_one_effect(); }
+
+TEST_F(EtcdEngine, S27_an_etcd_that_dies_and_hangs_under_load_doubles_nothing_and_blocks_nobody) {
+    one_that_dies_and_hangs_under_load_doubles_nothing_and_blocks_nobody();
+}
+
+TEST_F(EtcdEngine, an_etcd_that_is_down_at_the_start_stops_nobody) { one_that_is_down_at_the_start_stops_nobody(); }
+
+}  // namespace
