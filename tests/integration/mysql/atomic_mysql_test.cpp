@@ -205,6 +205,8 @@ TEST_P(MysqlAtomic, F28_after_a_deadlock_nothing_counts_whatever_the_body_makes_
             wanting = std::async(std::launch::async, [&] { other.want("left"); });
             ForeignMysql watcher(bench.address());
             EXPECT_TRUE(eventually([&] {
+                // Whoever asks more often than every 0.1 s is shown the same picture for ever.
+                std::this_thread::sleep_for(milliseconds(150));
                 return watcher.run("SELECT count(*) FROM information_schema.innodb_trx WHERE trx_state='LOCK WAIT'") ==
                        "1";
             }));
