@@ -136,7 +136,8 @@ TEST_P(MysqlAtomic, autocommit_cannot_be_switched_on_and_no_procedure_can_commit
     const std::string procedure = bench.orders() + "_p";
     ForeignMysql(bench.address()).run("CREATE PROCEDURE " + procedure + "() BEGIN COMMIT; END");
     for (const std::string& what : {std::string("SET autocommit=1"), "CALL " + procedure + "()"}) {
-        const auto mine = claim(bench, "k" + std::to_string(what.size()));
+        const std::string key = "k" + std::to_string(what.size());
+        const auto mine = claim(bench, key);
         const auto report = bench.run(mine, [&](void* tx) -> Response {
             bench.place(tx);
             EXPECT_EQ(sql_error(tx, what), 1399U) << what;
