@@ -50,6 +50,17 @@ postgres::Options postgres_options() {
     return options;
 }
 
+test::Server& mariadb_server() { return test::Server::shared("mariadb"); }
+
+mysql::Options mariadb_options() {
+    mysql::Options options;
+    options.addresses = {mariadb_server().address()};
+    options.database = "app";
+    options.username = "app";
+    options.password = "app-secret";
+    return options;
+}
+
 RedisPostgres::RedisPostgres(const std::string& table, const std::string& configuration)
     : engine(open(table, configuration)), operation(engine.operation(order_policy()).value()) {}
 

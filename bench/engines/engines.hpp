@@ -2,6 +2,7 @@
 #pragma once
 
 #include "nebis/engine.hpp"
+#include "nebis/mysql.hpp"
 #include "nebis/postgres.hpp"
 #include "nebis/redis.hpp"
 #include "support/servers.hpp"
@@ -16,6 +17,8 @@ namespace nebis::bench {
 test::Server& redis_server();
 test::Server& postgres_server();
 postgres::Options postgres_options();
+test::Server& mariadb_server();
+mysql::Options mariadb_options();
 
 /// An engine with Redis in front of PostgreSQL, all settings at their defaults but for `configuration`.
 class RedisPostgres {

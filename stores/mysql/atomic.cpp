@@ -113,25 +113,29 @@ private:
         script.open("INSERT INTO ").sql(quoted_).sql(new_columns).sql(" SELECT ");
         write_values(script, wanted);
         const auto inserted = script.sql(" FROM DUAL WHERE @free").close();
-        const auto row = write_lock_row(script);
-        const auto clock = script.statement("SELECT @ms,@us,@v");
+        const auto clock = script.statement("SELECT @ms,@v");
         transaction_->write_body(script, left());
         auto answers = connection_->run(script, bounded());
         if (!answers) return held_or_failed(std::move(answers).error());
+        if ((*answers)[inserted].affected() == 0) return claim_existing();
+        const Answer& told = (*answers)[clock];
+        ours(driver::acquired(static_cast<std::uint64_t>(told.number(0, 1)), 1, claim_.owner, told.number(0, 0)));
+        return {};
+    }
+
+    Refused claim_existing() {
+        Script script;
+        script.open("SELECT ").sql(record_columns).sql(" FROM ").sql(quoted_).sql(" WHERE trace_id=");
+        const auto row = script.bytes(claim_.trace_id).sql(" FOR UPDATE SKIP LOCKED").close();
+        write_clock(script);  // read when the lock is had
+        const auto clock = script.statement("SELECT @ms,@us");
+        auto answers = connection_->run(script, bounded());
+        if (!answers) return failed(std::move(answers).error());
         const StoreMillis now = (*answers)[clock].number(0, 0);
-        if ((*answers)[inserted].affected() == 1) {
-            ours(driver::acquired(static_cast<std::uint64_t>((*answers)[clock].number(0, 2)), 1, claim_.owner, now));
-            return {};
-        }
-        if (runtime::late(wanted, now)) return found(driver::late_at(now));
+        if (runtime::late(claim_.begin, now)) return found(driver::late_at(now));
         // Who holds a row without the key's lock finishes it, renews it, or runs with `claim: before`.
         if ((*answers)[row].size() == 0) return found(driver::held_by_somebody(now));
         return judge((*answers)[row], {now, static_cast<std::uint64_t>((*answers)[clock].number(0, 1))});
-    }
-
-    std::size_t write_lock_row(Script& script) const {
-        script.open("SELECT ").sql(record_columns).sql(" FROM ").sql(quoted_).sql(" WHERE trace_id=");
-        return script.bytes(claim_.trace_id).sql(" FOR UPDATE SKIP LOCKED").close();
     }
 
     /// A row was there, and is locked.

@@ -46,6 +46,7 @@ public:
     }
 
 private:
+    static constexpr std::size_t guarded = 1;     ///< which step's rows tell the transaction's number
     using Refused = std::optional<AtomicReport>;  ///< empty: the record is ours and locked, the body may run
 
     /// No step of ours waits longer for the server than a statement may take.
@@ -74,11 +75,10 @@ private:
 
     Refused claim_nothing() {
         const Params left = time_left();
-        auto rows = connection_->run(
-            {{Sql::open_atomic}, {Sql::guard}, {Sql::transaction_id}, {Sql::body_timeouts, &left}, {Sql::save_body}},
-            bounded());
+        auto rows = connection_->run({{Sql::open_atomic}, {Sql::guard}, {Sql::body_timeouts, &left}, {Sql::save_body}},
+                                     bounded());
         if (!rows) return failed(std::move(rows).error());
-        transaction_ = rows->at(2).bytes(0, 0);
+        transaction_ = rows->at(guarded).bytes(0, 0);
         return {};
     }
 
@@ -88,43 +88,41 @@ private:
         mine.add(std::string(claim_.trace_id));
         mine.add(to_signed(claim_.version));
         mine.add(std::string(bytes_of(claim_.owner)));
-        auto rows = connection_->run({{Sql::open_atomic},
-                                      {Sql::guard},
-                                      {Sql::transaction_id},
-                                      {Sql::lock_mine, &mine},
-                                      {Sql::body_timeouts, &left},
-                                      {Sql::save_body}},
-                                     bounded());
+        auto rows = connection_->run(
+            {{Sql::open_atomic}, {Sql::guard}, {Sql::lock_mine, &mine}, {Sql::body_timeouts, &left}, {Sql::save_body}},
+            bounded());
         if (!rows) return failed(std::move(rows).error());
-        transaction_ = rows->at(2).bytes(0, 0);
-        if (rows->at(3).size() == 0) return ended(Kind::fenced_off);
+        transaction_ = rows->at(guarded).bytes(0, 0);
+        if (rows->at(2).size() == 0) return ended(Kind::fenced_off);
         return {};
     }
 
     // ---- claim inside
 
     Refused claim_inside() {
-        const Params waits = longest_wait(), key = key_alone(), keys = key_in_array(), left = time_left(),
+        const Params turn = key_and_longest_wait(), keys = key_in_array(), left = time_left(),
                      fresh = new_rows(std::span(&claim_.begin, 1));
         auto rows = connection_->run({{Sql::open_atomic},
                                       {Sql::guard},
-                                      {Sql::transaction_id},
-                                      {Sql::claim_waits, &waits},
-                                      {Sql::wait_for_key, &key},
+                                      {Sql::wait_for_key, &turn},
                                       {Sql::insert_new, &fresh},
-                                      {Sql::lock, &keys},
-                                      {Sql::now},
                                       {Sql::body_timeouts, &left},
                                       {Sql::save_body}},
                                      bounded());
         if (!rows) return is_lock_fault(rows.error()) ? held_too_long(keys) : failed(std::move(rows).error());
-        transaction_ = rows->at(2).bytes(0, 0);
-        const Rows &inserted = rows->at(5), &locked = rows->at(6);
-        const StoreMillis now = rows->at(7).number(0, 0);
-        if (inserted.size() == 1) {
-            ours(driver::acquired(static_cast<std::uint64_t>(inserted.number(0, 1)), 1, claim_.owner, now));
-            return {};
-        }
+        transaction_ = rows->at(guarded).bytes(0, 0);
+        const Rows& inserted = rows->at(3);
+        if (inserted.size() == 0) return claim_existing(keys);
+        ours(driver::acquired(static_cast<std::uint64_t>(inserted.number(0, 1)), 1, claim_.owner,
+                              inserted.number(0, 2)));
+        return {};
+    }
+
+    Refused claim_existing(const Params& keys) {
+        auto rows = connection_->go_on({{Sql::lock, &keys}, {Sql::now}}, bounded());
+        if (!rows) return failed(std::move(rows).error());
+        const Rows& locked = rows->at(0);
+        const StoreMillis now = rows->at(1).number(0, 0);
         if (runtime::late(claim_.begin, now)) return found(driver::late_at(now));
         // Who holds a row without the key's lock finishes it, renews it, or runs with `claim: before`.
         if (locked.size() == 0) return found(driver::held_by_somebody(now));
@@ -199,17 +197,13 @@ private:
         driver::tell(execution_, begun);
     }
 
-    Params longest_wait() const {
+    Params key_and_longest_wait() const {
         // Below what the server allows the whole statement, which may be half of what is left (see Connection::run).
         auto longest = std::chrono::duration_cast<milliseconds>(bounded() - steady_clock::now()) / 2;
         if (claim_.lock_wait.count() > 0) longest = std::min(longest, claim_.lock_wait);
         Params params;
-        params.add(std::max<std::int64_t>(longest.count(), 1));
-        return params;
-    }
-    Params key_alone() const {
-        Params params;
         params.add(std::string(claim_.trace_id));
+        params.add(std::max<std::int64_t>(longest.count(), 1));
         return params;
     }
     Params key_in_array() const {
@@ -243,19 +237,19 @@ private:
         const FinishRequest request = driver::end_of(claim_, version_, report.status, response);
         const Params end = finished_rows(std::span(&request, 1));
         const Sql first = report.status == RecordStatus::rejected ? Sql::undo_body : Sql::release_body;
-        auto written =
-            claim_.unprotected
-                ? connection_->go_on({{first}, {Sql::transaction_id}, {Sql::unguard}}, bounded())
-                : connection_->go_on({{first}, {Sql::transaction_id}, {Sql::unguard}, {Sql::finish, &end}}, bounded());
+        auto written = claim_.unprotected
+                           ? connection_->go_on({{first}, {Sql::unguard}}, bounded())
+                           : connection_->go_on({{first}, {Sql::unguard}, {Sql::finish, &end}}, bounded());
         // An open transaction needn't be ours: its savepoint or its number tells.
         if (!written) {
             const bool no_savepoint = written.error().code() == "postgres-3B001";
             return not_committed(std::move(report), no_savepoint ? driver::body_ended_it()
                                                                  : surely_not_applied(std::move(written).error()));
         }
-        if (written->at(1).bytes(0, 0) != transaction_)
+        const Rows& guard = written->at(guarded);
+        if (guard.size() == 0 || guard.bytes(0, 0) != transaction_)
             return not_committed(std::move(report), driver::body_ended_it());
-        if (!claim_.unprotected && written->at(3).size() == 0) return ended(Kind::fenced_off);
+        if (!claim_.unprotected && written->at(2).size() == 0) return ended(Kind::fenced_off);
         return commit(std::move(report));
     }
 

@@ -143,14 +143,15 @@ constexpr std::array texts{
     // Twice the same where the end of the transaction allows it once: a COMMIT of the body's own is refused by the
     // server, which rolls back. What the body writes after that, or after a ROLLBACK, is refused too: the session is
     // read-only outside of `open_atomic`.
-    Text{"guard", "INSERT INTO pg_temp.nebis_commit_guard VALUES (1), (1)"},
-    Text{"unguard", "DELETE FROM pg_temp.nebis_commit_guard"},
-    Text{"transaction_id", "SELECT coalesce(pg_current_xact_id_if_assigned()::text, '')"},
+    Text{"guard", "INSERT INTO pg_temp.nebis_commit_guard VALUES (1), (1) RETURNING $transaction"},
+    Text{"unguard", "DELETE FROM pg_temp.nebis_commit_guard RETURNING $transaction"},
     Text{"body_timeouts",
          "SELECT set_config('statement_timeout', $1::int8::text, true), set_config('lock_timeout', '0', true)"},
-    Text{"claim_waits", "SELECT set_config('lock_timeout', $1::int8::text, true)"},
     // The lock that `insert_new` tries: who has it may insert without waiting, and whose transaction had it has ended.
-    Text{"wait_for_key", "SELECT pg_advisory_xact_lock(hashtextextended('$table/' || encode($1::bytea, 'hex'), 0))"},
+    // The condition comes first, and bounds the wait, and the one for whoever inserts without that lock.
+    Text{"wait_for_key",
+         "SELECT pg_advisory_xact_lock(hashtextextended('$table/' || encode($1::bytea, 'hex'), 0)) WHERE "
+         "set_config('lock_timeout', $2::int8::text, true) IS NOT NULL"},
     Text{"lock_mine",
          "SELECT 1 FROM @ r WHERE r.trace_id = $1::bytea AND r.version = $2::int8 AND r.owner = $3::bytea AND r.status "
          "IN (0, 4) FOR UPDATE"},
@@ -173,6 +174,7 @@ std::string text_of(Sql sql, const std::string& table) {
     replace(text, "@", '"' + table + '"');
     replace(text, "$table", table);
     replace(text, "$columns", record_columns);
+    replace(text, "$transaction", "coalesce(pg_current_xact_id_if_assigned()::text, '')");
     replace(text, "$micros", "(extract(epoch FROM clock_timestamp()) * 1000000)::int8");
     replace(text, "$millis", "floor(extract(epoch FROM clock_timestamp()) * 1000)::int8");
     return text;

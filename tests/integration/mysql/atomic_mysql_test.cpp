@@ -136,7 +136,8 @@ TEST_P(MysqlAtomic, autocommit_cannot_be_switched_on_and_no_procedure_can_commit
     const std::string procedure = bench.orders() + "_p";
     ForeignMysql(bench.address()).run("CREATE PROCEDURE " + procedure + "() BEGIN COMMIT; END");
     for (const std::string& what : {std::string("SET autocommit=1"), "CALL " + procedure + "()"}) {
-        const auto mine = claim(bench, "k" + std::to_string(what.size()));
+        const std::string key = "k" + std::to_string(what.size());
+        const auto mine = claim(bench, key);
         const auto report = bench.run(mine, [&](void* tx) -> Response {
             bench.place(tx);
             EXPECT_EQ(sql_error(tx, what), 1399U) << what;
@@ -205,6 +206,8 @@ TEST_P(MysqlAtomic, F28_after_a_deadlock_nothing_counts_whatever_the_body_makes_
             wanting = std::async(std::launch::async, [&] { other.want("left"); });
             ForeignMysql watcher(bench.address());
             EXPECT_TRUE(eventually([&] {
+                // Whoever asks more often than every 0.1 s is shown the same picture for ever.
+                std::this_thread::sleep_for(milliseconds(150));
                 return watcher.run("SELECT count(*) FROM information_schema.innodb_trx WHERE trx_state='LOCK WAIT'") ==
                        "1";
             }));
