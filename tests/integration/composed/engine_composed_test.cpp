@@ -6,6 +6,8 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
+
 // Two instances behind one gate of two parts: locks in one service, finished results in Redis.
 namespace {
 
@@ -14,28 +16,34 @@ using nebis::test::EtcdServer;
 using nebis::test::eventually;
 using nebis::test::RedisServer;
 using nebis::test::Rush;
+using nebis::test::Server;
 using nebis::test::TwoEngines;
 using nebis::test::ZookeeperServer;
 
-std::shared_ptr<Lock> lock_of(const EtcdServer& server) {
-    etcd::Options with;
-    with.addresses = server.options().addresses;
-    return etcd::lock(with).value();
+/// Where the locks are: a server, what it holds, and a lock as in production.
+struct LockService {
+    std::shared_ptr<Server> server;
+    std::function<std::int64_t()> keys;
+    std::function<std::shared_ptr<Lock>()> lock;
+};
+
+LockService service_of(const std::string& kind) {
+    if (kind == "etcd") {
+        const auto server = std::make_shared<EtcdServer>();
+        return {server, [server] { return server->keys(); },
+                [server] { return etcd::lock({.addresses = server->options().addresses}).value(); }};
+    }
+    const auto server = std::make_shared<ZookeeperServer>();
+    return {server, [server] { return server->keys(); },
+            [server] { return zookeeper::lock({.addresses = server->options().addresses}).value(); }};
 }
 
-std::shared_ptr<Lock> lock_of(const ZookeeperServer& server) {
-    zookeeper::Options with;
-    with.addresses = server.options().addresses;
-    return zookeeper::lock(with).value();
-}
-
-template <class Locks>
-class ComposedEngine : public testing::Test {
+class ComposedEngine : public testing::TestWithParam<const char*> {
 protected:
     std::shared_ptr<Gate> gate() const {
         redis::Options with;
         with.addresses = {results.address()};
-        return compose(lock_of(locks), redis::result_cache(with).value());
+        return compose(locks.lock(), redis::result_cache(with).value());
     }
     Handler handler() {
         return Handler([this](const Request&, Execution&) { return ++runs, Response{201, {}, "made", false}; });
@@ -48,66 +56,58 @@ protected:
         return engines.metrics_of_two().find(line + "\n") != std::string::npos;
     }
 
-    Locks locks;
+    const LockService locks = service_of(GetParam());
     RedisServer results;
     std::atomic<int> runs{0};
     TwoEngines engines{[this] { return gate(); }};
 };
 
-using Services = testing::Types<EtcdServer, ZookeeperServer>;
-struct Names {
-    template <class Locks>
-    static std::string GetName(int) {
-        return std::is_same_v<Locks, EtcdServer> ? "etcd" : "zookeeper";
-    }
-};
-TYPED_TEST_SUITE(ComposedEngine, Services, Names);
+INSTANTIATE_TEST_SUITE_P(locks_in, ComposedEngine, testing::Values("etcd", "zookeeper"),
+                         [](const auto& at) { return std::string(at.param); });
 
-TYPED_TEST(ComposedEngine, S29_a_duplicate_replays_from_Redis_and_runs_hold_the_lock) {
-    const Answer first =
-        this->engines.at_one("k", Handler([this](const Request&, Execution&) {
-                                 EXPECT_EQ(this->locks.keys(), 1) << "the lock is the service's";
-                                 EXPECT_EQ(this->engines.at_two("k", this->handler()).outcome, Outcome::in_progress);
-                                 return Response{201, {}, "first", false};
-                             }));
+TEST_P(ComposedEngine, S29_a_duplicate_replays_from_Redis_and_runs_hold_the_lock) {
+    const Answer first = engines.at_one("k", Handler([&](const Request&, Execution&) {
+                                            EXPECT_EQ(locks.keys(), 1) << "the lock is the service's";
+                                            EXPECT_EQ(engines.at_two("k", handler()).outcome, Outcome::in_progress);
+                                            return Response{201, {}, "first", false};
+                                        }));
     ASSERT_EQ(first.outcome, Outcome::fresh);
-    ASSERT_TRUE(this->has_results()) << "the leave isn't waited for";
-    EXPECT_TRUE(eventually([&] { return this->locks.keys() == 0; })) << "and is left";
-    EXPECT_TRUE(this->is_hit(0));
-    const Answer again = this->engines.at_two("k", this->handler());
+    ASSERT_TRUE(has_results()) << "the leave isn't waited for";
+    EXPECT_TRUE(eventually([&] { return locks.keys() == 0; })) << "and is left";
+    EXPECT_TRUE(is_hit(0));
+    const Answer again = engines.at_two("k", handler());
     EXPECT_EQ(again.outcome, Outcome::replayed);
     EXPECT_EQ(again.response.body, "first");
-    EXPECT_TRUE(this->is_hit(1)) << this->engines.metrics_of_two();
-    EXPECT_EQ(this->runs, 0);
+    EXPECT_TRUE(is_hit(1)) << engines.metrics_of_two();
+    EXPECT_EQ(runs, 0);
 }
 
-TYPED_TEST(ComposedEngine, without_Redis_the_lock_holds_off_and_the_store_replays) {
-    this->results.kill();
-    const Answer first =
-        this->engines.at_one("k", Handler([this](const Request&, Execution&) {
-                                 EXPECT_EQ(this->locks.keys(), 1);
-                                 EXPECT_EQ(this->engines.at_two("k", this->handler()).outcome, Outcome::in_progress);
-                                 return Response{201, {}, "first", false};
-                             }));
+TEST_P(ComposedEngine, without_Redis_the_lock_holds_off_and_the_store_replays) {
+    results.kill();
+    const Answer first = engines.at_one("k", Handler([&](const Request&, Execution&) {
+                                            EXPECT_EQ(locks.keys(), 1);
+                                            EXPECT_EQ(engines.at_two("k", handler()).outcome, Outcome::in_progress);
+                                            return Response{201, {}, "first", false};
+                                        }));
     ASSERT_EQ(first.outcome, Outcome::fresh);
-    EXPECT_TRUE(eventually([&] { return this->locks.keys() == 0; })) << "it is left all the same";
-    EXPECT_EQ(this->engines.at_two("k", this->handler()).response.body, "first");
-    EXPECT_EQ(this->runs, 0);
+    EXPECT_TRUE(eventually([&] { return locks.keys() == 0; })) << "it is left all the same";
+    EXPECT_EQ(engines.at_two("k", handler()).response.body, "first");
+    EXPECT_EQ(runs, 0);
 }
 
-TYPED_TEST(ComposedEngine, without_the_lock_service_finished_answers_still_come_from_Redis) {
-    ASSERT_EQ(this->engines.at_one("k", this->handler()).outcome, Outcome::fresh);
-    ASSERT_TRUE(this->has_results());
-    this->locks.kill();
-    EXPECT_EQ(this->engines.at_two("k", this->handler()).outcome, Outcome::replayed);
-    EXPECT_TRUE(this->is_hit(1)) << this->engines.metrics_of_two();
-    EXPECT_EQ(this->engines.at_two("new", this->handler()).outcome, Outcome::fresh) << "fail-open";
-    EXPECT_EQ(this->engines.at_one("new", this->handler()).outcome, Outcome::replayed);
-    EXPECT_EQ(this->runs, 2);
+TEST_P(ComposedEngine, without_the_lock_service_finished_answers_still_come_from_Redis) {
+    ASSERT_EQ(engines.at_one("k", handler()).outcome, Outcome::fresh);
+    ASSERT_TRUE(has_results());
+    locks.server->kill();
+    EXPECT_EQ(engines.at_two("k", handler()).outcome, Outcome::replayed);
+    EXPECT_TRUE(is_hit(1)) << engines.metrics_of_two();
+    EXPECT_EQ(engines.at_two("new", handler()).outcome, Outcome::fresh) << "fail-open";
+    EXPECT_EQ(engines.at_one("new", handler()).outcome, Outcome::replayed);
+    EXPECT_EQ(runs, 2);
 }
 
-TYPED_TEST(ComposedEngine, S27_either_part_dying_and_hanging_under_load_doubles_nothing_and_blocks_nobody) {
-    Rush rush(this->engines);
+TEST_P(ComposedEngine, S27_either_part_dying_and_hanging_under_load_doubles_nothing_and_blocks_nobody) {
+    Rush rush(engines);
     ASSERT_TRUE(rush.answers(50));
     const auto spoil = [&](auto& part) {
         part.kill();
@@ -119,10 +119,10 @@ TYPED_TEST(ComposedEngine, S27_either_part_dying_and_hanging_under_load_doubles_
         part.resume();
         EXPECT_TRUE(rush.answers(50));
     };
-    spoil(this->results);
-    spoil(this->locks);
-    this->results.kill();  // empty when it is back
-    this->results.start();
+    spoil(results);
+    spoil(*locks.server);
+    results.kill();  // empty when it is back
+    results.start();
     EXPECT_TRUE(rush.answers(50));
     rush.stop();
     EXPECT_EQ(rush.doubled(), 0);
