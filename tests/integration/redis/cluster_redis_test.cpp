@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "door.hpp"
-#include "entry.hpp"
-#include "slots.hpp"
+#include "locks/redis/entry.hpp"
+#include "redis_client/script.hpp"
+#include "redis_client/slots.hpp"
 #include "support/redis_server.hpp"
 
 #include <gtest/gtest.h>
@@ -77,7 +78,9 @@ private:
     std::array<std::unique_ptr<RedisServer>, nodes> nodes_;
 };
 
-std::uint16_t slot_of_key(const std::string& key) { return redis::slot_of(redis::names_of("", key).tag()); }
+std::uint16_t slot_of_key(const std::string& key) {
+    return redis::slot_of(redis::tag_of(redis::names_of("", key).lock));
+}
 
 std::vector<std::string> many_keys(const std::string& word, int count) {
     std::vector<std::string> keys;

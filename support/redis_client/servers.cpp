@@ -23,7 +23,7 @@ Error bad(std::string message, std::string hint) {
 
 Error left_alone(const Address& address) {
     return Error(ErrorKind::unavailable, "Redis couldn't be reached a moment ago", address.text(),
-                 "check `lock.address`, and that Redis runs and is reachable from here")
+                 "check `address`, and that Redis runs and is reachable from here")
         .with_code("redis-unreachable");
 }
 
@@ -37,24 +37,24 @@ bool clean_prefix(const std::string& prefix) {
 }  // namespace
 
 Result<std::shared_ptr<Servers>> Servers::make(const Options& options) {
-    if (options.addresses.empty()) return bad("no address of Redis is given", "set `lock.address`");
+    if (options.addresses.empty()) return bad("no address of Redis is given", "set `address`");
     if (!clean_prefix(options.key_prefix))
         return bad("the key prefix can't be used in Redis",
                    "`key-prefix` takes up to 64 letters, digits, . _ : - and /: braces would move the hash tag");
-    if (options.database < 0) return bad("the database of Redis is negative", "`lock.database` begins at 0");
+    if (options.database < 0) return bad("the database of Redis is negative", "`database` begins at 0");
     if (options.database != 0 && options.topology == Topology::cluster)
-        return bad("a Redis Cluster has database 0 only", "leave `lock.database` out");
+        return bad("a Redis Cluster has database 0 only", "leave `database` out");
     if (options.topology == Topology::sentinel && options.master_name.empty())
-        return bad("Sentinels need the name of a master", "set `lock.master-name`");
+        return bad("Sentinels need the name of a master", "set `master-name`");
     if (options.connect_timeout <= milliseconds::zero())
-        return bad("the time to connect to Redis must be above 0", "set `lock.connect-timeout-millis`");
+        return bad("the time to connect to Redis must be above 0", "set `connect-timeout-millis`");
 
     std::shared_ptr<Servers> made(new Servers);
     for (const auto& text : options.addresses) {
         auto address = parse_address(text);
         if (!address) return std::move(address).error();
         if (address->is_path() && options.topology != Topology::single)
-            return bad("Sentinels and Clusters have no Unix sockets", "write host:port in `lock.address`");
+            return bad("Sentinels and Clusters have no Unix sockets", "write host:port in `address`");
         made->addresses_.push_back(*std::move(address));
     }
     made->topology_ = options.topology;
@@ -146,11 +146,11 @@ Result<Servers::Named> Servers::named_by(const Address& sentinel, Deadline deadl
     if (address->is_error()) return error_of(*address, "asking a Sentinel");
     if (address->kind == Reply::Kind::nil)
         return Error(ErrorKind::misconfigured, "a Sentinel doesn't know this master", sentinel.text(),
-                     "check `lock.master-name`")
+                     "check `master-name`")
             .with_code("redis-master-name");
     if (address->elements.size() != 2)
         return Error(ErrorKind::corrupt, "what a Sentinel sent can't be read", sentinel.text(),
-                     "check that `lock.address` names Sentinels")
+                     "check that `address` names Sentinels")
             .with_code("redis-protocol");
     auto master = make_address(address->elements[0].text, address->elements[1].text);
     if (!master) return std::move(master).error();
@@ -251,7 +251,7 @@ Result<std::shared_ptr<const SlotMap>> Servers::slots(Deadline deadline) {
         if (reply->is_error()) {
             last = error_of(*reply, "asking for the slots");
             if (reply->text.find("cluster support disabled") != std::string::npos)
-                last = bad("this Redis is no Cluster", "leave `lock.topology: cluster` out");
+                last = bad("this Redis is no Cluster", "leave `topology: cluster` out");
             continue;
         }
         auto map = SlotMap::from(*reply, node);

@@ -43,7 +43,7 @@ public:
     void run(std::span<const Call> calls, std::span<Result<Reply>> out, Deadline deadline) override {
         std::vector<Trip> trips;
         for (std::size_t row = 0; row < calls.size(); ++row)
-            trips.push_back({.row = row, .slot = slot_of(calls[row].names.tag())});
+            trips.push_back({.row = row, .slot = slot_of(tag_of(calls[row].keys.front()))});
         for (int round = 1; !trips.empty(); ++round) {
             trips = go(std::move(trips), calls, out, deadline, round < most_rounds);
             if (trips.empty() || !paused_) continue;
@@ -152,7 +152,7 @@ private:
             return true;
         }
         if (reply.error_word() == "TRYAGAIN") {
-            // One of the key's two names has moved, the other hasn't; soon both have.
+            // Some of the call's names have moved, others haven't; soon all have.
             paused_ = true;
             trip.to.reset();
             trip.asking = false;

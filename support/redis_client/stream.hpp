@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "nebis/redis.hpp"
+#include "nebis/redis_options.hpp"
 #include "socket.hpp"
 
 #include <memory>

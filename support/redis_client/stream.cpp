@@ -29,7 +29,7 @@ std::string last_words() {
 
 Error bad_file(std::string_view key, const std::string& file) {
     return Error(ErrorKind::misconfigured, "a file for TLS with Redis can't be used", file + ": " + last_words(),
-                 "`lock." + std::string(key) + "` must name a readable PEM file that fits")
+                 "`" + std::string(key) + "` must name a readable PEM file that fits")
         .with_code("redis-tls-file");
 }
 
@@ -113,12 +113,12 @@ Result<void> Stream::shake_hands(const Address& address, const TlsContext& tls, 
                 ::ERR_clear_error();
                 return Error(ErrorKind::misconfigured, "the certificate of Redis can't be trusted",
                              ::X509_verify_cert_error_string(verdict),
-                             "`lock.tls-ca-file` must hold its authority, and the certificate the name of "
-                             "`lock.address` or `lock.tls-server-name`")
+                             "`tls-ca-file` must hold its authority, and the certificate the name of "
+                             "`address` or `tls-server-name`")
                     .with_code("redis-certificate");
             }
             return Error(ErrorKind::misconfigured, "no TLS with Redis", last_words(),
-                         "check that this port of Redis speaks TLS, and whether it wants `lock.tls-cert-file`")
+                         "check that this port of Redis speaks TLS, and whether it wants `tls-cert-file`")
                 .with_code("redis-tls");
         }
         auto more = fill(deadline);

@@ -13,8 +13,8 @@
 
 namespace nebis::redis {
 
-/// What all sessions of a gate share: how to open connections, and who is the master of what just now. **Threads**:
-/// safe.
+/// What all sessions of a gate or store share: how to open connections, and who is the master of what just now.
+/// **Threads**: safe.
 class Servers {
 public:
     /// **Errors**: `misconfigured`.

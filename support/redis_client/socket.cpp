@@ -28,7 +28,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr std::string_view look_at_address = "check `lock.address`, and that Redis runs and is reachable from here";
+constexpr std::string_view look_at_address = "check `address`, and that Redis runs and is reachable from here";
 
 std::string words_of(int code) { return std::generic_category().message(code); }
 

@@ -16,7 +16,7 @@ constexpr std::size_t longest_password = 4096;
 
 Error bad_password_file(const std::string& file, std::string_view why) {
     return Error(ErrorKind::misconfigured, "the password file of Redis " + std::string(why), file,
-                 "`lock.password-file` must name a file of at most 4096 bytes that only its owner can read")
+                 "`password-file` must name a file of at most 4096 bytes that only its owner can read")
         .with_code("redis-password-file");
 }
 

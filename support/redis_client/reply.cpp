@@ -84,7 +84,7 @@ redisReplyObjectFunctions callbacks{make_text, make_array, make_integer, make_ni
 
 Error broken(std::string detail) {
     return Error(ErrorKind::corrupt, "what Redis sent can't be read", std::move(detail),
-                 "check that `lock.address` is a Redis server, and that `lock.tls` is as it expects")
+                 "check that `address` is a Redis server, and that `tls` is as it expects")
         .with_code("redis-protocol");
 }
 

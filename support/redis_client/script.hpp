@@ -3,7 +3,6 @@
 
 #include "connection.hpp"
 
-#include <array>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -14,28 +13,18 @@ namespace nebis::redis {
 struct Script {
     std::string text;
     std::string sha1;
-    explicit Script(const char* text);
+    explicit Script(std::string text);
 };
 
-/// All of them, hashed once.
-struct Scripts {
-    Script enter, leave, renew, evict, fetch, put;
-    static const Scripts& all();
-};
-
-/// The two names of one key. The hash tag puts them into one slot of a Cluster.
-struct Names {
-    std::string lock;
-    std::string result;
-    std::string_view tag() const noexcept;  ///< what is between the braces
-};
-
-/// One call of a script. Its views live until the reply is there.
+/// One call of a script. All names have the same hash tag: they lie in one slot of a Cluster.
 struct Call {
     const Script* script = nullptr;
-    Names names;
+    std::vector<std::string> keys;  ///< KEYS; at least one
     std::vector<std::string> arguments;
 };
+
+/// What is between the last braces of a name: what a Cluster's slots go by, in all names of ours.
+std::string_view tag_of(std::string_view name) noexcept;
 
 /// As EVALSHA or, where the server didn't know the script, with its text, which it then remembers.
 void append(Commands& out, const Call& call, bool with_text);
