@@ -6,6 +6,7 @@
 #include "nebis/memory.hpp"
 #include "nebis/postgres.hpp"
 #include "nebis/redis.hpp"
+#include "nebis/redis_store.hpp"
 #include "nebis/sqlite.hpp"
 
 #include <utility>
@@ -19,6 +20,7 @@ Drivers standard_drivers() {
     sqlite::add_to(drivers);
     local::add_to(drivers);
     redis::add_to(drivers);
+    redis::add_store_to(drivers);
     return drivers;
 }
 

@@ -33,7 +33,7 @@ struct Trip {
 
 class ClusterLine final : public Line {
 public:
-    explicit ClusterLine(std::shared_ptr<Servers> servers) : servers_(std::move(servers)) {}
+    ClusterLine(std::shared_ptr<Servers> servers, Confirm confirm) : servers_(std::move(servers)), confirm_(confirm) {}
 
     Result<void> prepare(Deadline deadline) override {
         auto slots = servers_->slots(deadline);
@@ -94,6 +94,7 @@ private:
                 continue;
             }
             group.connection = *connection;
+            append(group.commands, confirm_, deadline);
             if (auto sent = group.connection->send(group.commands, deadline); !sent)
                 group.lost = std::move(sent).error();
         }
@@ -109,6 +110,7 @@ private:
 
     void read(const Address& node, Group& group, std::span<Result<Reply>> out, Deadline deadline, bool again,
               std::vector<Trip>& on) {
+        std::vector<std::size_t> answered;
         for (Trip& trip : group.trips) {
             std::optional<Reply> reply;
             for (int i = trip.asking ? 2 : 1; i > 0 && !group.lost; --i) {  // ASKING has a reply of its own
@@ -130,11 +132,19 @@ private:
             }
             if (!reply->is_error()) {
                 out[trip.row] = *std::move(reply);
+                answered.push_back(trip.row);
                 continue;
             }
             out[trip.row] = error_of(*reply, "running a script");
             if (send_on(trip, *reply, group.connection->address()) && again) on.push_back(std::move(trip));
         }
+        if (confirm_.replicas <= 0) return;
+        Result<Reply> answer = Error(ErrorKind::unavailable, "not asked");
+        if (!group.lost) {
+            answer = group.connection->receive(deadline);
+            if (!answer) group.lost = answer.error();
+        }
+        note_confirmed(confirm_, answer, answered, out);
     }
 
     /// True: another try may bring the answer; the server has surely done nothing.
@@ -181,14 +191,15 @@ private:
     }
 
     const std::shared_ptr<Servers> servers_;
+    const Confirm confirm_;
     std::map<Address, std::unique_ptr<Connection>> connections_;
     bool paused_ = false;  ///< this round met a slot that is being moved
 };
 
 }  // namespace
 
-std::unique_ptr<Line> make_cluster_line(std::shared_ptr<Servers> servers) {
-    return std::make_unique<ClusterLine>(std::move(servers));
+std::unique_ptr<Line> make_cluster_line(std::shared_ptr<Servers> servers, Confirm confirm) {
+    return std::make_unique<ClusterLine>(std::move(servers), confirm);
 }
 
 }  // namespace nebis::redis

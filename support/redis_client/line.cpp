@@ -3,8 +3,10 @@
 
 #include "errors.hpp"
 
+#include <algorithm>
 #include <numeric>
 #include <optional>
+#include <string>
 #include <vector>
 
 namespace nebis::redis {
@@ -13,7 +15,7 @@ namespace {
 /// One server takes all: a single one, or the master that Sentinels name.
 class MasterLine final : public Line {
 public:
-    explicit MasterLine(std::shared_ptr<Servers> servers) : servers_(std::move(servers)) {}
+    MasterLine(std::shared_ptr<Servers> servers, Confirm confirm) : servers_(std::move(servers)), confirm_(confirm) {}
 
     Result<void> prepare(Deadline deadline) override {
         if (connection_ && connection_->usable()) return {};
@@ -42,6 +44,7 @@ private:
                                   std::span<Result<Reply>> out, Deadline deadline, bool with_text) {
         Commands commands;
         for (const std::size_t row : rows) append(commands, calls[row], with_text);
+        append(commands, confirm_, deadline);
         std::optional<Error> lost;
         if (auto sent = connection_->send(commands, deadline); !sent) lost = std::move(sent).error();
         std::vector<std::size_t> unknown;
@@ -64,6 +67,11 @@ private:
                 out[row] = *std::move(reply);
             }
         }
+        if (!lost && confirm_.replicas > 0) {
+            auto answer = connection_->receive(deadline);
+            note_confirmed(confirm_, answer, rows, out);
+            if (!answer) lost = std::move(answer).error();
+        }
         if (lost) {
             for (const std::size_t row : unknown)
                 out[row] = Error(ErrorKind::unavailable, lost->message(), lost->detail(), lost->hint());
@@ -77,14 +85,31 @@ private:
     }
 
     const std::shared_ptr<Servers> servers_;
+    const Confirm confirm_;
     std::unique_ptr<Connection> connection_;
 };
 
 }  // namespace
 
-std::unique_ptr<Line> make_line(std::shared_ptr<Servers> servers) {
-    if (servers->topology() == Topology::cluster) return make_cluster_line(std::move(servers));
-    return std::make_unique<MasterLine>(std::move(servers));
+void append(Commands& out, const Confirm& confirm, Deadline deadline) {
+    if (confirm.replicas <= 0) return;
+    using std::chrono::milliseconds;
+    // The answer must be here in time; and 0 would mean for ever.
+    const auto rest = std::chrono::floor<milliseconds>(deadline - std::chrono::steady_clock::now()) * 3 / 4;
+    const auto timeout = std::max(milliseconds(1), std::min(confirm.timeout, rest));
+    out.add({"WAIT", std::to_string(confirm.replicas), std::to_string(timeout.count())});
+}
+
+void note_confirmed(const Confirm& confirm, const Result<Reply>& answer, std::span<const std::size_t> rows,
+                    std::span<Result<Reply>> out) {
+    if (answer && answer->kind == Reply::Kind::integer && answer->integer >= confirm.replicas) return;
+    for (const std::size_t row : rows)
+        if (out[row]) out[row]->unconfirmed = true;
+}
+
+std::unique_ptr<Line> make_line(std::shared_ptr<Servers> servers, Confirm confirm) {
+    if (servers->topology() == Topology::cluster) return make_cluster_line(std::move(servers), confirm);
+    return std::make_unique<MasterLine>(std::move(servers), confirm);
 }
 
 }  // namespace nebis::redis

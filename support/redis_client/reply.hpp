@@ -22,6 +22,7 @@ struct Reply {
     std::int64_t integer = 0;
     std::string text;  ///< status, text, error
     std::vector<Reply> elements;
+    bool unconfirmed = false;  ///< fewer replicas than asked for had everything up to it (Confirm)
 
     bool is_error() const noexcept { return kind == Kind::error; }
     /// "MOVED" of "MOVED 42 127.0.0.1:7001"; empty when it is no error.

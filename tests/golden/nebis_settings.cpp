@@ -5,6 +5,7 @@
 #include "nebis/memory.hpp"
 #include "nebis/postgres.hpp"
 #include "nebis/redis.hpp"
+#include "nebis/redis_store.hpp"
 #include "nebis/sqlite.hpp"
 
 #include <CLI/CLI.hpp>
@@ -44,6 +45,7 @@ int main(int argc, char** argv) {
     nebis::local::add_to(drivers);
     nebis::postgres::add_to(drivers);
     nebis::redis::add_to(drivers);
+    nebis::redis::add_store_to(drivers);
     const std::map<std::string, std::string> pages{
         {"configuration.md", nebis::config::reference_page(drivers)},
         {"nebis.schema.json", nebis::config::json_schema(drivers)},
