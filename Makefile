@@ -4,7 +4,7 @@ PRESET ?= dev
 JOBS   ?= $(shell nproc)
 SHOW   ?= build/$(PRESET)/bin/nebis-order-show $(if $(ONCE),--once)
 ARGS   ?=
-SERVERS ?= redis redis-acl redis-tls redis-sentinel redis-cluster postgres postgres-tls
+SERVERS ?= redis redis-acl redis-tls redis-sentinel redis-cluster postgres postgres-tls mariadb mariadb-tls
 
 # g++ 12's ThreadSanitizer can't run where the kernel scatters addresses over 32 bits; where it may, turn that off.
 FIXED  := $(shell setarch -R true 2>/dev/null && echo setarch -R)

@@ -4,6 +4,7 @@
 #include "nebis/engine.hpp"
 #include "nebis/local.hpp"
 #include "nebis/memory.hpp"
+#include "nebis/mysql.hpp"
 #include "nebis/postgres.hpp"
 #include "nebis/redis.hpp"
 #include "nebis/redis_store.hpp"
@@ -16,6 +17,7 @@ namespace nebis {
 Drivers standard_drivers() {
     Drivers drivers;
     memory::add_to(drivers);
+    mysql::add_to(drivers);
     postgres::add_to(drivers);
     sqlite::add_to(drivers);
     local::add_to(drivers);

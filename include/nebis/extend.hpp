@@ -186,9 +186,11 @@ struct DriverKey {
     bool required = false;
 };
 
+class Migrations;
+
 /// Everything that can be named in a configuration. A plain value filled in `main` (no global registry, decision D6).
 struct Drivers {
-    // Made in the library: ten maps are much to compile for whoever includes this.
+    // Made in the library: eleven maps are much to compile for whoever includes this.
     Drivers();
     Drivers(const Drivers&);
     Drivers(Drivers&&) noexcept;
@@ -204,6 +206,9 @@ struct Drivers {
     std::map<std::string, std::shared_ptr<OutcomeResolver>, std::less<>> outcome_resolvers;
     std::map<std::string, std::shared_ptr<TransactionHooks>, std::less<>> transaction_hooks;
     std::map<std::string, std::shared_ptr<const Redactor>, std::less<>> redactors;
+    /// By driver name: what versions a store's tables; see migrate.hpp. A driver without one has no schema.
+    std::map<std::string, std::function<Result<std::shared_ptr<Migrations>>(const DriverSettings&)>, std::less<>>
+        migrations;
     std::map<std::string, std::vector<DriverKey>, std::less<>> store_keys;  ///< by driver name
     std::map<std::string, std::vector<DriverKey>, std::less<>> gate_keys;
 };

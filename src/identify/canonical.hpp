@@ -29,6 +29,8 @@
 /// trace id.
 namespace nebis::identify {
 
+/// Of rows taken over from a table that kept no hash: their key alone says whose they are.
+inline constexpr std::uint8_t no_scheme = 0;
 inline constexpr std::uint8_t previous_scheme = 1;
 inline constexpr std::uint8_t current_scheme = 2;
 

@@ -322,6 +322,7 @@ Result<Identity> Identifier::identify(const Request& request) const {
 }
 
 Result<RequestHash> Identifier::hash(const Request& request, std::uint8_t scheme) const {
+    if (scheme == no_scheme) return RequestHash{};
     return hash_request(request, state_->noise(request), state_->rules.limits, scheme);
 }
 

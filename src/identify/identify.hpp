@@ -63,7 +63,7 @@ public:
     Result<Identity> identify(const Request& request) const;
 
     /// The request hash under another scheme, for a record written with it. **Errors**: `unsupported`, code
-    /// "scheme-unknown".
+    /// "scheme-unknown". Under `no_scheme` all requests are equal.
     Result<RequestHash> hash(const Request& request, std::uint8_t scheme = current_scheme) const;
 
     /// S64: hex SHA-256 of all that decides which requests meet: key rule, scope rule, noise, key scheme. Not of

@@ -10,11 +10,14 @@
 // Format 1, all numbers unsigned LEB128 unless said:
 //   0xE7 1 | flags (1: tombstone) | status, zigzag | header count | (name length, name, value length, value)* | body
 //   length, body | CRC-32C of all that, 4 bytes, little endian
+// Format 254: 0xE7 254 | body. What SQL can make of a table that kept bodies alone, when it is taken over; it has
+// no checksum, and neither status nor headers were kept: 200 and JSON, as the component that wrote them answered.
 namespace nebis::runtime {
 namespace {
 
 constexpr unsigned char magic = 0xE7;
 constexpr unsigned char format = 1;
+constexpr std::string_view bare_body("\xE7\xFE");  // no single bit turns a checked format into it
 constexpr unsigned char tombstone_flag = 1;
 constexpr std::size_t checksum_bytes = 4;
 
@@ -123,7 +126,11 @@ std::string encode_response(const Response& response) {
     return out;
 }
 
+std::string bare_response(std::string_view body) { return std::string(bare_body).append(body); }
+
 Result<Response> decode_response(std::string_view blob) {
+    if (blob.starts_with(bare_body))
+        return Response{200, {{"Content-Type", "application/json"}}, std::string(blob.substr(bare_body.size())), false};
     if (blob.size() < 3 + checksum_bytes || static_cast<unsigned char>(blob[0]) != magic)
         return damaged("not a response snapshot");
     if (static_cast<unsigned char>(blob[1]) != format) return damaged("format of another version");

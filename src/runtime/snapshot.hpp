@@ -12,6 +12,9 @@ namespace nebis::runtime {
 /// A response as one blob: the same bytes in every store and every cache, readable by every later version.
 std::string encode_response(const Response& response);
 
+/// The blob of a body whose status and headers nobody kept: of a table that was taken over.
+std::string bare_response(std::string_view body);
+
 /// **Errors**: `corrupt` when the blob is cut, altered, or of a format this version doesn't know. Never guesses.
 Result<Response> decode_response(std::string_view blob);
 

@@ -19,7 +19,7 @@ struct Rule {
     const char* hint;
 };
 
-constexpr const char* schema_hint = "make it with `create-schema: true`; schema.sql shows what must be there";
+constexpr const char* schema_hint = "run `nebis migrate up`; `nebis migrate plan` shows what it would do";
 
 constexpr std::array rules{
     Rule{"40P01", ErrorKind::overloaded, "postgres-deadlock", "it deadlocked with another transaction",

@@ -32,10 +32,12 @@ CREATE TABLE IF NOT EXISTS idempotent_key_rule (
     update_time bigint NOT NULL
 );
 
--- 'schema': version of this file. '<table>/version_floor': greatest version among deleted rows, so that fencing tokens grow over deletes
+-- 'schema': version of the shared tables. '<table>/schema': of a record table; '<table>/schema/1': checksum of what version 1 makes.
+-- '<table>/version_floor': greatest version among deleted rows, so that fencing tokens grow over deletes
 -- even when the clock steps back.
 CREATE TABLE IF NOT EXISTS idempotent_meta (
     name  text   NOT NULL PRIMARY KEY,
     value bigint NOT NULL
 );
-INSERT INTO idempotent_meta (name, value) VALUES ('schema', 1) ON CONFLICT (name) DO NOTHING;
+INSERT INTO idempotent_meta (name, value) VALUES ('schema', 1), ('idempotent_record/schema', 1),
+    ('idempotent_record/schema/1', 2614601544608482371) ON CONFLICT (name) DO NOTHING;

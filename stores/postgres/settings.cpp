@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "migrations.hpp"
 #include "nebis/postgres.hpp"
 #include "schema.hpp"
 
@@ -115,6 +116,12 @@ void add_to(Drivers& drivers) {
         if (!options) return std::move(options).error();
         if (!good_table_name(settings.table)) return bad_table_name();
         return store(*std::move(options), settings.table);
+    };
+    drivers.migrations["postgres"] = [](const DriverSettings& settings) -> Result<std::shared_ptr<Migrations>> {
+        auto options = options_of(settings);
+        if (!options) return std::move(options).error();
+        if (!good_table_name(settings.table)) return bad_table_name();
+        return migrations(*std::move(options), settings.table);
     };
     drivers.store_keys["postgres"] = keys();
 }

@@ -163,25 +163,42 @@ public:
         write(in, out, {}, {}, deadline);
     }
 
-    /// One pipeline, in this order: each script is atomic by itself.
+    /// One pipeline: each script is atomic by itself, and rows know nothing of each other. A begin whose key is finished
+    /// here too goes in a second one: Redis may refuse (NOSCRIPT) or send elsewhere (MOVED) a script of a pipeline and
+    /// still run those behind it, and the finish counts as first.
     void write(std::span<const FinishRequest> finishes, std::span<Result<FinishOutcome>> finished_out,
                std::span<const BeginRequest> begins, std::span<Result<BeginOutcome>> begun_out,
                Deadline deadline) override {
         if (finishes.empty() && begins.empty()) return;
         const auto failed = guarded([&] {
             std::vector<Call> calls;
+            std::vector<std::size_t> at_once;
+            std::vector<std::size_t> after;
             calls.reserve(finishes.size() + begins.size());
             for (const auto& one : finishes) calls.push_back(finish_call(one));
-            for (const auto& one : begins) calls.push_back(begin_call(one));
+            for (std::size_t i = 0; i < begins.size(); ++i) {
+                if (std::ranges::binary_search(finishes, begins[i].trace_id, {}, &FinishRequest::trace_id)) {
+                    after.push_back(i);
+                    continue;
+                }
+                at_once.push_back(i);
+                calls.push_back(begin_call(begins[i]));
+            }
             auto replies = run(calls, deadline);
             for (std::size_t i = 0; i < finishes.size(); ++i)
                 finished_out[i] = replies[i] ? finished(*replies[i], calls[i].arguments[0])
                                              : Result<FinishOutcome>(std::move(replies[i]).error());
-            for (std::size_t i = 0; i < begins.size(); ++i) {
-                auto& reply = replies[finishes.size() + i];
-                begun_out[i] = reply ? begun(*reply, begins[i], calls[finishes.size() + i].arguments[0])
+            const auto take = [&](std::size_t i, const Call& call, Result<Reply>& reply) {
+                begun_out[i] = reply ? begun(*reply, begins[i], call.arguments[0])
                                      : Result<BeginOutcome>(std::move(reply).error());
-            }
+            };
+            for (std::size_t i = 0; i < at_once.size(); ++i)
+                take(at_once[i], calls[finishes.size() + i], replies[finishes.size() + i]);
+            if (after.empty()) return;
+            calls.clear();
+            for (const std::size_t i : after) calls.push_back(begin_call(begins[i]));
+            replies = run(calls, deadline);
+            for (std::size_t i = 0; i < after.size(); ++i) take(after[i], calls[i], replies[i]);
         });
         if (!failed) return;
         for (auto& one : finished_out) one = *failed;

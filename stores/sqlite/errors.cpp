@@ -47,8 +47,8 @@ Error error_of(int code, std::string_view doing, std::string detail) {
                 "sqlite-constraint");
         case SQLITE_ERROR:
         case SQLITE_SCHEMA:
-            return make(ErrorKind::misconfigured, "the table is not as it must be",
-                        "make it with `create-schema: true`", "sqlite-schema");
+            return make(ErrorKind::misconfigured, "the table is not as it must be", "run `nebis migrate up`",
+                        "sqlite-schema");
         default:
             return make(ErrorKind::internal, "it answered something unexpected", {}, "sqlite-" + std::to_string(code));
     }

@@ -2,6 +2,7 @@
 #include "schema.hpp"
 
 #include "errors.hpp"
+#include "nebis/migrate.hpp"
 
 #include <algorithm>
 #include <array>
@@ -15,13 +16,7 @@ extern const char* const schema_text;  // schema.sql, put in by CMake
 namespace {
 
 constexpr std::string_view default_table = "idempotent_record";
-constexpr std::int64_t schema_version = 1;
 
-struct ColumnRule {
-    std::string_view name;
-    std::string_view type;
-    bool required;
-};
 constexpr std::array columns{
     ColumnRule{"trace_id", "BLOB", true},       ColumnRule{"biz_type", "TEXT", true},
     ColumnRule{"status", "INTEGER", true},      ColumnRule{"version", "INTEGER", true},
@@ -33,27 +28,10 @@ constexpr std::array columns{
     ColumnRule{"response_body", "BLOB", false},
 };
 
-constexpr const char* how_to_mend = "make it with `create-schema: true`; schema.sql shows what must be there";
+constexpr const char* how_to_mend = "run `nebis migrate up`; `nebis migrate plan` shows what it would do";
 
 Error wrong(std::string message, std::string detail, const char* word, const char* hint = how_to_mend) {
     return Error(ErrorKind::misconfigured, std::move(message), std::move(detail), hint).with_code(word);
-}
-
-/// All rows of a query as text; NULL is the empty text.
-Result<std::vector<std::vector<std::string>>> query(Connection& connection, const std::string& sql,
-                                                    std::string_view bound = {}) {
-    Statement statement;
-    if (statement.prepare(connection.get(), sql) != SQLITE_OK) return error_of(connection.get(), "read the schema");
-    if (!bound.empty()) statement.bind_text(1, bound);
-    std::vector<std::vector<std::string>> rows;
-    int code = SQLITE_OK;
-    while ((code = statement.step()) == SQLITE_ROW) {
-        const int width = statement.width();
-        auto& row = rows.emplace_back();
-        for (int column = 0; column < width; ++column) row.emplace_back(statement.bytes(column));
-    }
-    if (code != SQLITE_DONE) return error_of(connection.get(), "read the schema");
-    return rows;
 }
 
 Result<void> verify_file(Connection& connection) {
@@ -61,8 +39,7 @@ Result<void> verify_file(Connection& connection) {
     if (!mode) return std::move(mode).error();
     if (mode->empty() || mode->front().front() != "wal")
         return wrong("the SQLite file is not in write-ahead logging", mode->empty() ? "" : mode->front().front(),
-                     "sqlite-not-wal",
-                     "run `PRAGMA journal_mode = WAL` on the file once, or set `create-schema: true`");
+                     "sqlite-not-wal", "run `nebis migrate up`, or `PRAGMA journal_mode = WAL` on the file once");
     // The only honest way to ask whether the file can be written. Nothing is.
     if (connection.begin_immediate() != SQLITE_OK) return error_of(connection.get(), "write to the database file");
     if (sqlite3_db_readonly(connection.get(), "main") == 1) {
@@ -73,17 +50,44 @@ Result<void> verify_file(Connection& connection) {
     return {};
 }
 
-Result<void> verify_version(Connection& connection) {
-    auto table = query(connection, "SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'idempotent_meta'");
-    if (!table) return std::move(table).error();
-    if (table->empty()) return wrong("the table idempotent_meta is missing", {}, "sqlite-no-table");
-    auto version = query(connection, "SELECT value FROM idempotent_meta WHERE name = 'schema'");
-    if (!version) return std::move(version).error();
-    if (version->empty()) return wrong("the schema has no version", {}, "sqlite-schema-version");
-    const std::string& text = version->front().front();
-    if (text == std::to_string(schema_version)) return {};
-    return wrong("the schema is of version " + text + ", this program knows version " + std::to_string(schema_version),
-                 {}, "sqlite-schema-version", "run the version of the program that made it");
+Result<void> verify_version(Connection& connection, const std::string& table) {
+    auto meta = query(connection, "SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'idempotent_meta'");
+    if (!meta) return std::move(meta).error();
+    if (meta->empty()) return wrong("the table idempotent_meta is missing", {}, "sqlite-no-table");
+    // Of the shared tables, and of this one.
+    auto versions =
+        query(connection, "SELECT value FROM idempotent_meta WHERE name IN ('schema', '" + table + "/schema')");
+    if (!versions) return std::move(versions).error();
+    if (versions->empty()) return wrong("the schema has no version", {}, "sqlite-schema-version");
+    for (const auto& row : *versions) {
+        const std::string& text = row.front();
+        if (text == std::to_string(newest_schema)) continue;
+        const bool older = text == "0" || text.starts_with('-');
+        return wrong(
+            "the schema is of version " + text + ", this program knows version " + std::to_string(newest_schema), {},
+            "sqlite-schema-version", older ? how_to_mend : "run the version of the program that made it");
+    }
+    return {};
+}
+
+/// A column of somebody else's that must have a value would refuse every record.
+Result<void> verify_others(Connection& connection, const std::string& table) {
+    auto found =
+        query(connection,
+              "SELECT name FROM pragma_table_info(?1) WHERE \"notnull\" = 1 AND dflt_value IS NULL AND pk = 0", table);
+    if (!found) return std::move(found).error();
+    for (const auto& row : *found)
+        if (std::ranges::find(columns, row[0], &ColumnRule::name) == columns.end())
+            return wrong("the column " + table + "." + row[0] + " must have a value, and Nebis has none for it", {},
+                         "sqlite-column", "give it a default, or drop it");
+    return {};
+}
+
+/// Leases and retentions are told by this machine's clock.
+Result<void> verify_clock(StoreMillis now) {
+    constexpr StoreMillis year_2020 = 1'577'836'800'000;
+    if (now >= year_2020) return {};
+    return wrong("the clock of this machine stands before 2020", {}, "sqlite-clock", "set it; let NTP keep it");
 }
 
 Result<void> verify_columns(Connection& connection, const std::string& table) {
@@ -104,8 +108,39 @@ Result<void> verify_columns(Connection& connection, const std::string& table) {
     return {};
 }
 
-/// A unique, whole index on trace_id alone that compares bytes. Uniqueness is the protocol's one arbiter, so its damage
-/// is looked for, too.
+Result<void> verify_upkeep_index(Connection& connection, const std::string& table, std::string_view column) {
+    auto found = query(connection,
+                       "SELECT 1 FROM pragma_index_list(?1) AS list, pragma_index_info(list.name) AS part WHERE "
+                       "part.seqno = 0 AND part.name = '" +
+                           std::string(column) + "'",
+                       table);
+    if (!found) return std::move(found).error();
+    if (found->empty())
+        return wrong("the index of " + table + " on " + std::string(column) + " is missing", {}, "sqlite-no-index");
+    return {};
+}
+
+}  // namespace
+
+std::span<const ColumnRule> column_rules() noexcept { return columns; }
+
+Result<std::vector<std::vector<std::string>>> query(Connection& connection, const std::string& sql,
+                                                    std::string_view bound) {
+    Statement statement;
+    if (statement.prepare(connection.get(), sql) != SQLITE_OK) return error_of(connection.get(), "read the schema");
+    if (!bound.empty()) statement.bind_text(1, bound);
+    std::vector<std::vector<std::string>> rows;
+    int code = SQLITE_OK;
+    while ((code = statement.step()) == SQLITE_ROW) {
+        const int width = statement.width();
+        auto& row = rows.emplace_back();
+        for (int column = 0; column < width; ++column) row.emplace_back(statement.bytes(column));
+    }
+    if (code != SQLITE_DONE) return error_of(connection.get(), "read the schema");
+    return rows;
+}
+
+// Uniqueness is the protocol's one arbiter, so its damage is looked for, too.
 Result<void> verify_key(Connection& connection, const std::string& table) {
     auto indexes =
         query(connection, "SELECT name FROM pragma_index_list(?1) WHERE \"unique\" = 1 AND partial = 0", table);
@@ -124,20 +159,6 @@ Result<void> verify_key(Connection& connection, const std::string& table) {
                      "sqlite-key-collation");
     return wrong("the table " + table + " has no unique key on trace_id", {}, "sqlite-no-key");
 }
-
-Result<void> verify_upkeep_index(Connection& connection, const std::string& table, std::string_view column) {
-    auto found = query(connection,
-                       "SELECT 1 FROM pragma_index_list(?1) AS list, pragma_index_info(list.name) AS part WHERE "
-                       "part.seqno = 0 AND part.name = '" +
-                           std::string(column) + "'",
-                       table);
-    if (!found) return std::move(found).error();
-    if (found->empty())
-        return wrong("the index of " + table + " on " + std::string(column) + " is missing", {}, "sqlite-no-index");
-    return {};
-}
-
-}  // namespace
 
 bool good_table_name(std::string_view table) noexcept {
     return !table.empty() && table.size() <= 63 &&
@@ -172,11 +193,13 @@ Result<void> create_schema(Connection& connection, const std::string& table) {
     return {};
 }
 
-Result<void> verify_schema(Connection& connection, const std::string& table) {
+Result<void> verify_schema(Connection& connection, const std::string& table, StoreMillis now) {
+    if (auto clock = verify_clock(now); !clock) return clock;
     if (auto file = verify_file(connection); !file) return file;
-    if (auto version = verify_version(connection); !version) return version;
+    if (auto version = verify_version(connection, table); !version) return version;
     if (auto found = verify_columns(connection, table); !found) return found;
     if (auto key = verify_key(connection, table); !key) return key;
+    if (auto others = verify_others(connection, table); !others) return others;
     if (auto lease = verify_upkeep_index(connection, table, "lease_expire_time"); !lease) return lease;
     if (auto expire = verify_upkeep_index(connection, table, "expire_time"); !expire) return expire;
     if (auto rule = query(connection, "SELECT operation, digest, update_time FROM idempotent_key_rule LIMIT 0"); !rule)

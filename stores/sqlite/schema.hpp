@@ -3,8 +3,10 @@
 
 #include "connection.hpp"
 
+#include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace nebis::sqlite {
 
@@ -15,11 +17,26 @@ Error bad_table_name();
 /// The text of schema.sql for this table.
 std::string schema_sql(std::string_view table);
 
+/// What schema.sql says about a column of the record table.
+struct ColumnRule {
+    std::string_view name;
+    std::string_view type;
+    bool required;
+};
+std::span<const ColumnRule> column_rules() noexcept;
+
+/// All rows of a query as text; NULL is the empty text.
+Result<std::vector<std::vector<std::string>>> query(Connection& connection, const std::string& sql,
+                                                    std::string_view bound = {});
+
+/// A unique, whole index on trace_id alone that compares bytes: the protocol's one arbiter.
+Result<void> verify_key(Connection& connection, const std::string& table);
+
 /// Makes what is missing; changes nothing that is there.
 Result<void> create_schema(Connection& connection, const std::string& table);
 
-/// The file writable and in write-ahead logging, table, columns, key and indexes as schema.sql makes them, no newer
-/// version (B106).
-Result<void> verify_schema(Connection& connection, const std::string& table);
+/// The clock set, the file writable and in write-ahead logging, table, columns, key and indexes as schema.sql makes
+/// them, no newer version (B106).
+Result<void> verify_schema(Connection& connection, const std::string& table, StoreMillis now);
 
 }  // namespace nebis::sqlite

@@ -33,10 +33,12 @@ CREATE TABLE IF NOT EXISTS idempotent_key_rule (
     update_time INTEGER NOT NULL
 ) STRICT;
 
--- 'schema': version of this file. '<table>/version_floor': greatest version among deleted rows, so that fencing tokens grow over deletes
+-- 'schema': version of the shared tables. '<table>/schema': of a record table; '<table>/schema/1': checksum of what version 1 makes.
+-- '<table>/version_floor': greatest version among deleted rows, so that fencing tokens grow over deletes
 -- even when the clock steps back.
 CREATE TABLE IF NOT EXISTS idempotent_meta (
     name  TEXT    NOT NULL PRIMARY KEY,
     value INTEGER NOT NULL
 ) STRICT;
-INSERT INTO idempotent_meta (name, value) VALUES ('schema', 1) ON CONFLICT (name) DO NOTHING;
+INSERT INTO idempotent_meta (name, value) VALUES ('schema', 1), ('idempotent_record/schema', 1),
+    ('idempotent_record/schema/1', 4800068257992732142) ON CONFLICT (name) DO NOTHING;

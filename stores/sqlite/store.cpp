@@ -2,6 +2,7 @@
 #include "change_watch.hpp"
 #include "errors.hpp"
 #include "identify/digest.hpp"
+#include "migrations.hpp"
 #include "schema.hpp"
 #include "session.hpp"
 #include "sqlite_store.hpp"
@@ -28,7 +29,7 @@ Result<void> SqliteStore::verify(Deadline deadline) {
         if (auto made = create_schema(deadline); !made) return made;
     auto connection = connect(deadline);
     if (!connection) return std::move(connection).error();
-    return verify_schema(**connection, table_);
+    return verify_schema(**connection, table_, file_->now().millis);
 }
 
 Result<void> SqliteStore::create_schema(Deadline deadline) {
@@ -150,6 +151,12 @@ void add_to(Drivers& drivers) {
         if (!options) return std::move(options).error();
         if (!good_table_name(settings.table)) return bad_table_name();
         return store(Database(std::move(*options)), settings.table);
+    };
+    drivers.migrations["sqlite"] = [](const DriverSettings& settings) -> Result<std::shared_ptr<Migrations>> {
+        auto options = options_of(settings);
+        if (!options) return std::move(options).error();
+        if (!good_table_name(settings.table)) return bad_table_name();
+        return migrations(std::move(*options), settings.table);
     };
     drivers.store_keys["sqlite"] = keys();
 }

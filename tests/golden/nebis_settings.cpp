@@ -3,6 +3,7 @@
 #include "config/reference.hpp"
 #include "nebis/local.hpp"
 #include "nebis/memory.hpp"
+#include "nebis/mysql.hpp"
 #include "nebis/postgres.hpp"
 #include "nebis/redis.hpp"
 #include "nebis/redis_store.hpp"
@@ -43,6 +44,7 @@ int main(int argc, char** argv) {
     nebis::memory::add_to(drivers);
     nebis::sqlite::add_to(drivers);
     nebis::local::add_to(drivers);
+    nebis::mysql::add_to(drivers);
     nebis::postgres::add_to(drivers);
     nebis::redis::add_to(drivers);
     nebis::redis::add_store_to(drivers);

@@ -48,7 +48,7 @@ TEST_P(Servers, restart_on_the_same_port_after_a_kill_and_after_a_stop) {
     EXPECT_TRUE(accepts(server));
 }
 
-INSTANTIATE_TEST_SUITE_P(kinds, Servers, testing::Values("redis", "postgres"));
+INSTANTIATE_TEST_SUITE_P(kinds, Servers, testing::Values("redis", "postgres", "mariadb"));
 
 TEST(Server, end_with_their_object) {
     pid_t pid = -1;

@@ -233,6 +233,7 @@ TEST(PostgresSchema, S14_what_is_missing_is_named) {
     EXPECT_EQ(after("DROP COLUMN attempts"), "postgres-column");
     EXPECT_EQ(after("ALTER version TYPE integer"), "postgres-column");
     EXPECT_EQ(after("ALTER owner DROP NOT NULL"), "postgres-column");
+    EXPECT_EQ(after("ADD theirs text NOT NULL"), "postgres-column");
     const Table keyless(server().options());
     foreign.run("ALTER TABLE " + keyless.name() + " DROP CONSTRAINT " + keyless.name() + "_pkey");
     EXPECT_EQ(code(keyless.name()), "postgres-no-key");

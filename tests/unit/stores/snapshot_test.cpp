@@ -91,4 +91,14 @@ TEST(Snapshot, B105_every_cut_and_every_flipped_bit_is_found) {
     EXPECT_FALSE(decode_response(bytes + "x"));
 }
 
+TEST(Snapshot, bodies_of_a_table_that_was_taken_over_are_read_as_they_are) {
+    for (const std::string& body : {std::string(), std::string("{\"a\":1}"), std::string("\xE7\x01\0", 3)}) {
+        const auto read = nebis::runtime::decode_response(nebis::runtime::bare_response(body));
+        ASSERT_TRUE(read);
+        EXPECT_EQ(read->status, 200);
+        EXPECT_EQ(read->body, body);
+        EXPECT_FALSE(read->tombstone);
+    }
+}
+
 }  // namespace

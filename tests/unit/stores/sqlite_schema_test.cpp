@@ -103,6 +103,26 @@ TEST_F(SqliteSchema, upkeep_reads_its_indexes) {
               std::string::npos);
 }
 
+TEST_F(SqliteSchema, S14_clock_foreign_columns_and_versions_of_each_table_are_verified) {
+    make();
+    sqlite::Options options;
+    options.path = path();
+    options.clock = [] { return StoreMillis{5'000}; };
+    EXPECT_EQ(sqlite::store(options)->verify(soon()).error().code(), "sqlite-clock");
+    Sql db(path());
+    db.run("UPDATE idempotent_meta SET value = 2 WHERE name = 'idempotent_record/schema'");
+    EXPECT_FALSE(refusal("sqlite-schema-version").hint().empty());
+    db.run("UPDATE idempotent_meta SET value = 1 WHERE name = 'idempotent_record/schema'");
+    db.run("DELETE FROM idempotent_meta WHERE name != 'schema'");
+    EXPECT_TRUE(store()->verify(soon())) << "a file made before tables had versions of their own";
+    db.run("DROP TABLE idempotent_record");
+    const Error missing = refusal("sqlite-no-table");
+    EXPECT_NE(missing.hint().find("nebis migrate up"), std::string::npos);
+    std::filesystem::remove(path());
+    make_with("    outcome_ref ", "    theirs TEXT NOT NULL,\n    outcome_ref ");
+    EXPECT_NE(refusal("sqlite-column").message().find("theirs"), std::string::npos);
+}
+
 TEST_F(SqliteSchema, B104_table_names_that_are_statements_are_refused) {
     make();
     sqlite::Options options;
