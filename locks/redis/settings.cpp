@@ -11,22 +11,22 @@ namespace {
 
 Result<Options> options_of(const DriverSettings& settings) {
     Options options;
-    SettingsReader read(settings, "lock.");
-    read.servers(options);
+    driver::SettingsReader read(settings, "redis-setting", "lock.");
+    read_servers(read, options);
     read.flag("results", options.results);
     read.flag("wake", options.wake);
-    if (read.error()) return *read.error();
+    if (read.fault()) return *read.fault();
     return options;
 }
 
 std::vector<DriverKey> keys() {
     auto all = server_keys();
-    all.push_back(flag_key(
-        "results", "true",
+    all.push_back(driver::driver_key(
+        "results", DriverKey::Kind::flag, "true",
         "Keep finished results for some minutes, so that most duplicates never reach the store. Off: locks only; "
         "saves Redis' memory, costs a read of the store for each duplicate."));
-    all.push_back(flag_key(
-        "wake", "true",
+    all.push_back(driver::driver_key(
+        "wake", DriverKey::Kind::flag, "true",
         "Tell waiting duplicates of other processes when an attempt has left. Off: they find out by asking the "
         "store."));
     return all;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "record.hpp"
 
+#include "driver/shown_key.hpp"
 #include "identify/digest.hpp"
 #include "runtime/snapshot.hpp"
 
@@ -54,18 +55,9 @@ std::size_t bucket_of(std::string_view member) noexcept {
     return static_cast<std::size_t>(hex_value(member[0]) * 16 + hex_value(member[1]));
 }
 
-Error damaged(std::string_view member, std::string_view what) {
-    std::string message = "the record of key ";
-    message.append(member.substr(0, 12)).append("… can't be trusted: ").append(what);
-    return Error(
-               ErrorKind::corrupt, std::move(message), {},
-               "it was altered from outside or written by a newer version; nothing runs for this key until the row is "
-               "mended or deleted (its name ends in that hash)")
-        .with_code("record-damaged");
-}
-
 Result<Record> read_record(const Reply& reply, std::string_view member, StoreMillis now) {
-    if (reply.kind != Reply::Kind::array || reply.elements.size() % 2 != 0) return damaged(member, "it is no hash");
+    if (reply.kind != Reply::Kind::array || reply.elements.size() % 2 != 0)
+        return driver::damaged_digest(member, "it is no hash");
     Fields fields;
     for (std::size_t i = 0; i < reply.elements.size(); i += 2)
         fields[reply.elements[i].text] = reply.elements[i + 1].text;
@@ -76,36 +68,37 @@ Result<Record> read_record(const Reply& reply, std::string_view member, StoreMil
     Record record;
     record.trace_id = text("trace_id");
     if (!fields.contains("trace_id") || member_of(record.trace_id) != member)
-        return damaged(member, "it is of another key");
+        return driver::damaged_digest(member, "it is of another key");
     std::int64_t value = 0;
     if (!number(fields, "status", 0, static_cast<int>(RecordStatus::marked), value))
-        return damaged(member, "unknown status");
+        return driver::damaged_digest(member, "unknown status");
     record.status = static_cast<RecordStatus>(value);
-    if (!number(fields, "version", 1, greatest, value)) return damaged(member, "impossible version");
+    if (!number(fields, "version", 1, greatest, value)) return driver::damaged_digest(member, "impossible version");
     record.version = static_cast<std::uint64_t>(value);
     const auto owner = text("owner");
-    if (owner.size() != record.owner.bytes.size()) return damaged(member, "no owner");
+    if (owner.size() != record.owner.bytes.size()) return driver::damaged_digest(member, "no owner");
     std::memcpy(record.owner.bytes.data(), owner.data(), owner.size());
     if (!number(fields, "attempts", 1, std::numeric_limits<std::uint32_t>::max() - 1, value))
-        return damaged(member, "impossible number of attempts");
+        return driver::damaged_digest(member, "impossible number of attempts");
     record.attempts = static_cast<std::uint32_t>(value);
     const auto hash = text("request_hash");
-    if (hash.size() != hash_bytes) return damaged(member, "no request hash");
+    if (hash.size() != hash_bytes) return driver::damaged_digest(member, "no request hash");
     record.request_hash.scheme = static_cast<unsigned char>(hash[0]);
     std::memcpy(record.request_hash.digest.data(), hash.data() + 1, record.request_hash.digest.size());
     if (!number(fields, "lease_expire_time", 0, greatest, record.lease_expire_time) ||
         !number(fields, "expire_time", 0, greatest, record.expire_time) ||
         !number(fields, "create_time", 0, greatest, record.create_time) ||
         !number(fields, "update_time", 0, greatest, record.update_time))
-        return damaged(member, "impossible time");
-    if (!fields.contains("instance")) return damaged(member, "no instance");
+        return driver::damaged_digest(member, "impossible time");
+    if (!fields.contains("instance")) return driver::damaged_digest(member, "no instance");
+    if (!fields.contains("biz_type")) return driver::damaged_digest(member, "no operation");
     record.operation = text("biz_type");
     record.instance = text("instance");
     record.outcome_ref = text("outcome_ref");
     record.request_body = text("request_body");
     if (fields.contains("response_body")) {
         auto response = runtime::decode_response(text("response_body"));
-        if (!response) return damaged(member, response.error().message());
+        if (!response) return driver::damaged_digest(member, response.error().message());
         record.response = *std::move(response);
     }
     record.now = now;

@@ -25,6 +25,7 @@ public:
     std::string expiries(std::size_t bucket) const { return name("expiries", bucket); }
     std::string floor(std::size_t bucket) const { return name("floor", bucket); }
     std::string rule(std::string_view operation) const;
+    std::string probe(std::size_t bucket) const { return name("probe", bucket); }  ///< for a start to try rights on
 
 private:
     std::string name(std::string_view kind, std::size_t bucket) const;
@@ -33,9 +34,6 @@ private:
 
 std::string member_of(std::string_view trace_id);
 std::size_t bucket_of(std::string_view member) noexcept;
-
-/// For errors and logs: never the key itself.
-Error damaged(std::string_view member, std::string_view what);
 
 /// HGETALL's reply. `member` is what the row's name says. **Errors**: `corrupt` when the row can't be trusted.
 Result<Record> read_record(const Reply& fields, std::string_view member, StoreMillis now);

@@ -7,7 +7,7 @@ namespace nebis::redis::records {
 
 /// The store's scripts (lua/), each behind common.lua, hashed once.
 struct Scripts {
-    Script begin, finish, renew, find, due, lapse, clean, purge, rule, now;
+    Script begin, finish, renew, find, due, lapse, clean, purge, rule, now, probe;
     static const Scripts& all();
 };
 

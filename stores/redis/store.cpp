@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "asking.hpp"
+#include "calls.hpp"
 #include "nebis/redis_store.hpp"
 #include "redis_client/errors.hpp"
 #include "session.hpp"
@@ -47,19 +49,25 @@ public:
 
     Result<void> verify(Deadline deadline) override {
         try {
-            if (shared_->servers->topology() != Topology::cluster) {
+            const bool cluster = shared_->servers->topology() == Topology::cluster;
+            std::vector<std::unique_ptr<Connection>> all;
+            if (cluster) {
+                auto slots = shared_->servers->slots(deadline);
+                if (!slots) return std::move(slots).error();
+                for (const Address& node : (*slots)->nodes()) {
+                    auto connection = shared_->servers->connect(node, deadline);
+                    if (!connection) return std::move(connection).error();
+                    all.push_back(*std::move(connection));
+                }
+            } else {
                 auto connection = shared_->servers->connect_master(deadline);
                 if (!connection) return std::move(connection).error();
-                return examine(**connection, deadline);
+                all.push_back(*std::move(connection));
             }
-            auto slots = shared_->servers->slots(deadline);
-            if (!slots) return std::move(slots).error();
-            for (const Address& node : (*slots)->nodes()) {
-                auto connection = shared_->servers->connect(node, deadline);
-                if (!connection) return std::move(connection).error();
-                if (auto kept = examine(**connection, deadline); !kept) return kept;
-            }
-            return {};
+            for (const auto& connection : all)
+                if (auto kept = examine(*connection, deadline); !kept) return kept;
+            // Each node of a Cluster has users of its own, and some of the buckets.
+            return try_rights(cluster ? records::bucket_count : 1, deadline);
         } catch (const std::exception& thrown) {
             return no_resources(thrown);
         }
@@ -84,17 +92,49 @@ public:
     }
 
 private:
+    Result<void> try_rights(std::size_t buckets, Deadline deadline) {
+        std::vector<Call> calls;
+        for (std::size_t bucket = 0; bucket < buckets; ++bucket)
+            calls.push_back(records::probe_call(shared_->names, bucket));
+        records::Asking asking(make_line(shared_->servers));
+        for (auto& reply : asking.run(calls, deadline)) {
+            if (!reply) return of_a_read(std::move(reply).error());
+            if (reply->kind != Reply::Kind::array || reply->elements.size() != 2) continue;
+            reply->elements[1].kind = Reply::Kind::error;
+            const Error why = error_of(reply->elements[1], "trying " + reply->elements[0].text);
+            // A full memory, a failover: that passes, and whoever is served meanwhile is told.
+            if (why.kind() == ErrorKind::maybe_applied) return lacks_right(why.detail());
+        }
+        return {};
+    }
+
+    static Error lacks_right(std::string detail) {
+        return Error(ErrorKind::misconfigured, "this user of Redis lacks a right", std::move(detail),
+                     "see the README of this driver for the ACL it needs")
+            .with_code("redis-rights");
+    }
+
     Result<void> examine(Connection& connection, Deadline deadline) {
         Commands ask;
         ask.add({"INFO"});
         ask.add({"CONFIG", "GET", "appendfsync"});
+        if (shared_->confirm.replicas > 0) ask.add({"WAIT", "0", "1"});
         auto sent = connection.send(ask, deadline);
         if (!sent) return of_a_read(std::move(sent).error());
         auto info = connection.receive(deadline);
         if (!info) return of_a_read(std::move(info).error());
         auto fsync = connection.receive(deadline);
         if (!fsync) return of_a_read(std::move(fsync).error());
+        if (shared_->confirm.replicas > 0) {
+            auto waited = connection.receive(deadline);
+            if (!waited) return of_a_read(std::move(waited).error());
+            if (waited->is_error()) return lacks_right("trying WAIT: " + waited->text.substr(0, 100));
+        }
         if (info->is_error()) return error_of(*info, "asking how it keeps data");
+        if (line_of(info->text, "role") == "slave")
+            return Error(ErrorKind::unavailable, "this Redis is a replica", connection.address().text(),
+                         "`address` must name the master; with Sentinels, set `topology: sentinel`")
+                .with_code("redis-readonly");
         // An evicted row is a lost record: its request would run twice.
         const auto policy = line_of(info->text, "maxmemory_policy");
         if (line_of(info->text, "maxmemory") != "0" && policy != "noeviction")
@@ -102,6 +142,10 @@ private:
                          "maxmemory-policy is " + std::string(policy.substr(0, 40)),
                          "set `maxmemory-policy noeviction` in it, or give records a Redis of their own")
                 .with_code("redis-evicts");
+        if (policy != "noeviction")
+            caution(
+                "Redis has no limit of memory now, but would evict records under the first that it gets; set "
+                "`maxmemory-policy noeviction`");
         if (line_of(info->text, "aof_enabled") == "0") {
             caution(
                 "Redis keeps no append-only file: a restart forgets records, and what it forgets runs again; set "
@@ -112,7 +156,7 @@ private:
                 "`appendfsync` is `always`");
         } else if (fsync->elements[1].text != "always") {
             caution(
-                "Redis syncs its append-only file later than it answers: a crash of its machine may forget the last "
+                "Redis syncs its append-only file later than it answers: a crash may forget the last "
                 "records; set `appendfsync always`");
         }
         if (shared_->confirm.replicas > 0 &&
@@ -123,10 +167,6 @@ private:
                 "records are told as done before a replica has them: a failover may forget the last ones; set "
                 "`wait-replicas`");
         return {};
-    }
-
-    static Error of_a_read(Error why) {
-        return Error(ErrorKind::unavailable, why.message(), why.detail(), why.hint()).with_code(why.code());
     }
 
     void caution(std::string words) {

@@ -1,41 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "connection.hpp"
 
+#include "driver/password_file.hpp"
 #include "errors.hpp"
 
-#include <sys/stat.h>
-
 #include <array>
-#include <fstream>
 #include <utility>
 
 namespace nebis::redis {
 namespace {
 
-constexpr std::size_t longest_password = 4096;
-
-Error bad_password_file(const std::string& file, std::string_view why) {
-    return Error(ErrorKind::misconfigured, "the password file of Redis " + std::string(why), file,
-                 "`password-file` must name a file of at most 4096 bytes that only its owner can read")
-        .with_code("redis-password-file");
-}
-
 Result<std::string> password_of(const Credentials& who) {
     if (who.password_file.empty()) return who.password;
-    std::ifstream in(who.password_file, std::ios::binary);
-    struct stat about {};
-    if (!in || ::stat(who.password_file.c_str(), &about) != 0)
-        return bad_password_file(who.password_file, "can't be read");
-    if ((about.st_mode & (S_IRWXG | S_IRWXO)) != 0)
-        return bad_password_file(who.password_file, "can be read by others");
-    std::string text(longest_password + 1, '\0');
-    in.read(text.data(), static_cast<std::streamsize>(text.size()));
-    text.resize(static_cast<std::size_t>(in.gcount()));
-    if (text.ends_with('\n')) text.pop_back();
-    if (text.ends_with('\r')) text.pop_back();
-    if (text.empty() || text.size() > longest_password)
-        return bad_password_file(who.password_file, "is empty or too long");
-    return text;
+    return driver::read_password(who.password_file, "Redis", "redis-password-file");
 }
 
 /// The server's own words may be needed for the reason, but a lost reply stays a lost reply.
@@ -70,12 +47,8 @@ Result<std::unique_ptr<Connection>> Connection::open(const Address& address, con
     auto stream = Stream::open(address, how.tls.get(), deadline);
     if (!stream) return std::move(stream).error();
     std::unique_ptr<Connection> made(new Connection(address, *std::move(stream), how.limits));
-    if (auto in = made->log_in(how, deadline); !in) {
-        // Nothing of the caller's was sent.
-        if (in.error().kind() != ErrorKind::maybe_applied) return std::move(in).error();
-        return Error(ErrorKind::unavailable, in.error().message(), in.error().detail(), in.error().hint())
-            .with_code(in.error().code());
-    }
+    // Nothing of the caller's was sent.
+    if (auto in = made->log_in(how, deadline); !in) return of_a_read(std::move(in).error());
     return made;
 }
 

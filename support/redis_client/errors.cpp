@@ -52,7 +52,9 @@ constexpr std::array known{
           "check `username` and `password`; a server without passwords wants none"},
     Known{"NOPERM", ErrorKind::misconfigured, "this user of Redis lacks a right",
           "see the README of this driver for the ACL it needs"},
-    Known{"ERR ACL failure in script", ErrorKind::misconfigured, "this user of Redis lacks a right",
+    Known{"ERR ACL failure in script", ErrorKind::maybe_applied, "this user of Redis lacks a right",
+          "see the README of this driver for the ACL it needs"},
+    Known{"ERR The user executing the script", ErrorKind::maybe_applied, "this user of Redis lacks a right",
           "see the README of this driver for the ACL it needs"},
     Known{"DENIED", ErrorKind::misconfigured, "Redis runs in protected mode",
           "give it a password, or bind it to the loopback"},
@@ -99,6 +101,11 @@ Error error_of(const Reply& reply, std::string_view doing) {
         return Error(ErrorKind::maybe_applied, "Redis answered an error", std::move(detail)).with_code(code_of(reply));
     return Error(one->kind, std::string(one->message), std::move(detail), std::string(one->hint))
         .with_code(code_of(reply));
+}
+
+Error of_a_read(Error error) {
+    if (error.kind() != ErrorKind::maybe_applied) return error;
+    return Error(ErrorKind::unavailable, error.message(), error.detail(), error.hint()).with_code(error.code());
 }
 
 bool wants_another_server(const Reply& reply) noexcept {

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "settings.hpp"
 
-#include <charconv>
-#include <utility>
+#include <string>
 
 namespace nebis::redis {
 namespace {
@@ -10,56 +9,9 @@ namespace {
 constexpr std::int64_t longest_connect = 60'000;
 constexpr std::int64_t most_databases = 1'000'000;
 
-DriverKey secret_key(std::string name, std::string about) {
-    DriverKey key = text_key(std::move(name), "", std::move(about));
-    key.kind = DriverKey::Kind::secret;
-    return key;
-}
-
-}  // namespace
-
-const std::string* SettingsReader::find(std::string_view key) const {
-    const auto at = settings_.values.find(std::string(key));
-    return at == settings_.values.end() ? nullptr : &at->second;
-}
-
-void SettingsReader::fail(std::string_view key, std::string_view must) {
-    if (error_) return;
-    std::string message = "`";
-    message.append(section_).append(key).append("` must be ").append(must);
-    error_ = Error(ErrorKind::misconfigured, std::move(message)).with_code("redis-setting");
-}
-
-void SettingsReader::text(std::string_view key, std::string& into) {
-    if (const auto* value = find(key)) into = *value;
-}
-
-void SettingsReader::flag(std::string_view key, bool& into) {
-    const auto* value = find(key);
-    if (!value) return;
-    if (*value != "true" && *value != "false") return fail(key, "true or false");
-    into = *value == "true";
-}
-
-void SettingsReader::number(std::string_view key, std::int64_t least, std::int64_t most, std::int64_t& into) {
-    const auto* value = find(key);
-    if (!value) return;
-    const char* const end = value->data() + value->size();
-    const auto [stop, fault] = std::from_chars(value->data(), end, into);
-    if (fault != std::errc() || stop != end || into < least || into > most)
-        fail(key, "a number from " + std::to_string(least) + " to " + std::to_string(most));
-}
-
-void SettingsReader::millis(std::string_view key, std::int64_t least, std::int64_t most,
-                            std::chrono::milliseconds& into) {
-    std::int64_t count = into.count();
-    number(key, least, most, count);
-    into = std::chrono::milliseconds(count);
-}
-
-void SettingsReader::topology(Topology& into) {
+void read_topology(driver::SettingsReader& read, Topology& into) {
     std::string word = "single";
-    text("topology", word);
+    read.text("topology", word);
     if (word == "single")
         into = Topology::single;
     else if (word == "sentinel")
@@ -67,104 +19,73 @@ void SettingsReader::topology(Topology& into) {
     else if (word == "cluster")
         into = Topology::cluster;
     else
-        fail("topology", "single, sentinel or cluster");
+        read.refuse("topology", "single, sentinel or cluster");
 }
 
-void SettingsReader::addresses(std::vector<std::string>& into) {
-    const auto* value = find("address");
-    if (!value) return;
-    into.clear();
-    for (std::string_view rest = *value;;) {
-        const auto comma = rest.find(',');
-        auto one = rest.substr(0, comma);
-        while (one.starts_with(' ')) one.remove_prefix(1);
-        while (one.ends_with(' ')) one.remove_suffix(1);
-        into.emplace_back(one);
-        if (comma == std::string_view::npos) return;
-        rest.remove_prefix(comma + 1);
-    }
-}
-
-void SettingsReader::credentials(const std::string& before, Credentials& into) {
-    text(before + "username", into.username);
-    text(before + "password", into.password);
-    text(before + "password-file", into.password_file);
+void read_credentials(driver::SettingsReader& read, const std::string& before, Credentials& into) {
+    read.text(before + "username", into.username);
+    read.text(before + "password", into.password);
+    read.text(before + "password-file", into.password_file);
     if (!into.password.empty() && !into.password_file.empty())
-        fail(before + "password-file", "left out where `password` is given");
+        read.refuse(before + "password-file", "left out where `password` is given");
 }
 
-void SettingsReader::servers(Options& into) {
-    addresses(into.addresses);
-    topology(into.topology);
-    text("master-name", into.master_name);
-    credentials("", into.credentials);
-    credentials("sentinel-", into.sentinel_credentials);
-    flag("tls", into.tls.enabled);
-    text("tls-ca-file", into.tls.ca_file);
-    text("tls-cert-file", into.tls.cert_file);
-    text("tls-key-file", into.tls.key_file);
-    text("tls-server-name", into.tls.server_name);
-    text("key-prefix", into.key_prefix);
-    std::int64_t database = into.database;
-    number("database", 0, most_databases, database);
+}  // namespace
+
+void read_servers(driver::SettingsReader& read, Options& into) {
+    read.list("address", into.addresses);
+    read_topology(read, into.topology);
+    read.text("master-name", into.master_name);
+    read_credentials(read, "", into.credentials);
+    read_credentials(read, "sentinel-", into.sentinel_credentials);
+    read.flag("tls", into.tls.enabled);
+    read.text("tls-ca-file", into.tls.ca_file);
+    read.text("tls-cert-file", into.tls.cert_file);
+    read.text("tls-key-file", into.tls.key_file);
+    read.text("tls-server-name", into.tls.server_name);
+    read.text("key-prefix", into.key_prefix);
+    std::size_t database = 0;
+    read.number("database", database, 0, most_databases);
     into.database = static_cast<int>(database);
-    millis("connect-timeout-millis", 1, longest_connect, into.connect_timeout);
-}
-
-DriverKey text_key(std::string name, std::string fallback, std::string about) {
-    DriverKey key;
-    key.name = std::move(name);
-    key.fallback = std::move(fallback);
-    key.about = std::move(about);
-    return key;
-}
-
-DriverKey flag_key(std::string name, std::string fallback, std::string about) {
-    DriverKey key = text_key(std::move(name), std::move(fallback), std::move(about));
-    key.kind = DriverKey::Kind::flag;
-    return key;
-}
-
-DriverKey number_key(std::string name, std::string fallback, std::int64_t min, std::int64_t max, std::string about) {
-    DriverKey key = text_key(std::move(name), std::move(fallback), std::move(about));
-    key.kind = DriverKey::Kind::integer;
-    key.min = min;
-    key.max = max;
-    return key;
+    read.millis("connect-timeout-millis", into.connect_timeout, longest_connect);
 }
 
 std::vector<DriverKey> server_keys() {
-    DriverKey topology = text_key("topology", "single",
-                                  "What stands at `address`: one server, Sentinels that know the master, or nodes of a "
-                                  "Cluster.");
-    topology.kind = DriverKey::Kind::choice;
+    using Kind = DriverKey::Kind;
+    using driver::driver_key;
+    using driver::driver_number;
+    DriverKey topology =
+        driver_key("topology", Kind::choice, "single",
+                   "What stands at `address`: one server, Sentinels that know the master, or nodes of a "
+                   "Cluster.");
     topology.choices = {"single", "sentinel", "cluster"};
     return {
-        text_key(
-            "address", "127.0.0.1:6379",
+        driver_key(
+            "address", Kind::text, "127.0.0.1:6379",
             "Where Redis listens: `host:port`, `[v6]:port` or `unix:/path`; several with commas: all Sentinels, or "
             "some nodes of the Cluster."),
         topology,
-        text_key("master-name", "mymaster", "The name under which Sentinels know the master."),
-        text_key("username", "", "The ACL user. Without one: `default`."),
-        secret_key("password", "Its password. None: no AUTH."),
-        text_key("password-file", "",
-                 "The same, in a file that only its owner can read, relative to the working directory; read anew for "
-                 "each connection, so that a new "
-                 "password needs no restart."),
-        text_key("sentinel-username", "", "The ACL user of the Sentinels."),
-        secret_key("sentinel-password", "Its password. None: no AUTH."),
-        text_key("sentinel-password-file", "", "The same, in a file."),
-        number_key("database", "0", 0, most_databases, "The number of the database. A Cluster has 0 only."),
-        flag_key("tls", "false", "Speak TLS. Certificate and name are always verified."),
-        text_key("tls-ca-file", "", "PEM file of the authorities to trust. Without one: those of the system."),
-        text_key("tls-cert-file", "", "PEM file with our own certificate, where Redis asks for one."),
-        text_key("tls-key-file", "", "PEM file with its key."),
-        text_key("tls-server-name", "",
-                 "The name to ask for and to find in the certificate. Without one: that of the address."),
-        number_key("connect-timeout-millis", "500", 1, longest_connect,
-                   "The longest wait for one connection, TLS and login included. Too short: a busy Redis counts as "
-                   "down. Too long: nothing but a call's own time ends a try."),
+        driver_key("master-name", Kind::text, "mymaster", "The name under which Sentinels know the master."),
+        driver_key("username", Kind::text, "", "The ACL user. Without one: `default`."),
+        driver_key("password", Kind::secret, "", "Its password. None: no AUTH."),
+        driver_key("password-file", Kind::text, "",
+                   "The same, in a file that only its owner can read, relative to the working directory; read anew for "
+                   "each connection, so that a new "
+                   "password needs no restart."),
+        driver_key("sentinel-username", Kind::text, "", "The ACL user of the Sentinels."),
+        driver_key("sentinel-password", Kind::secret, "", "Its password. None: no AUTH."),
+        driver_key("sentinel-password-file", Kind::text, "", "The same, in a file."),
+        driver_number("database", "0", 0, most_databases, "The number of the database. A Cluster has 0 only."),
+        driver_key("tls", Kind::flag, "false", "Speak TLS. Certificate and name are always verified."),
+        driver_key("tls-ca-file", Kind::text, "",
+                   "PEM file of the authorities to trust. Without one: those of the system."),
+        driver_key("tls-cert-file", Kind::text, "", "PEM file with our own certificate, where Redis asks for one."),
+        driver_key("tls-key-file", Kind::text, "", "PEM file with its key."),
+        driver_key("tls-server-name", Kind::text, "",
+                   "The name to ask for and to find in the certificate. Without one: that of the address."),
+        driver_number("connect-timeout-millis", "500", 1, longest_connect,
+                      "The longest wait for one connection, TLS and login included. Too short: a busy Redis counts as "
+                      "down. Too long: nothing but a call's own time ends a try."),
     };
 }
 

@@ -16,7 +16,10 @@ namespace nebis::test {
 /// A master, its replica and three Sentinels.
 class Sentinels {
 public:
-    Sentinels() : replica_({"--replicaof", "127.0.0.1 " + std::to_string(master_.port())}) {
+    /// `options` are those of master and replica.
+    explicit Sentinels(const std::vector<std::string>& options = {})
+        : master_(options),
+          replica_(and_also(options, {"--replicaof", "127.0.0.1 " + std::to_string(master_.port())})) {
         const std::string port = std::to_string(master_.port());
         // A Sentinel that sees no replica at once looks again after ten seconds.
         if (!eventually([&] {
@@ -47,11 +50,23 @@ public:
         with.connect_timeout = std::chrono::seconds(2);
         return with;
     }
+    /// Every Sentinel that runs has taken the replica for the master.
+    bool have_switched() const {
+        const std::string port = std::to_string(replica_.port());
+        return std::ranges::all_of(sentinels_, [&](const auto& one) {
+            return one->ask({"SENTINEL", "GET-MASTER-ADDR-BY-NAME", "main"}).elements.at(1).text == port;
+        });
+    }
     RedisServer& master() { return master_; }
     RedisServer& replica() { return replica_; }
     RedisServer& sentinel(std::size_t i) { return *sentinels_[i]; }
 
 private:
+    static std::vector<std::string> and_also(std::vector<std::string> options, const std::vector<std::string>& more) {
+        options.insert(options.end(), more.begin(), more.end());
+        return options;
+    }
+
     RedisServer master_;
     RedisServer replica_;
     std::array<std::unique_ptr<RedisServer>, 3> sentinels_;

@@ -52,12 +52,12 @@ if row then
 end
 -- The floor is the greatest version that was ever given out in this bucket: tokens grow over whatever takes rows
 -- away, and over a clock that steps back.
-local floor = redis.pcall('GET', KEYS[4])
-if floor and (type(floor) == 'table' or not whole(floor, 1, greatest)) then
-    return damaged(now, 'the version floor of its bucket can\'t be read')
-end
+local floor, unreadable = redis.pcall('GET', KEYS[4]), 'the version floor of its bucket can\'t be read'
+local spoilt = fault_of(floor, unreadable) or (floor and not whole(floor, 1, greatest) and unreadable)
+if spoilt then return damaged(now, spoilt) end
 local version = math.max(micros, (row and row.version or 0) + 1, (floor and tonumber(floor) or 0) + 1)
 local attempts = new and 1 or row.attempts + 1
+if version > greatest or attempts > most_attempts then return damaged(now, 'its version or attempts can\'t grow') end
 local marked = ARGV[6] == '5'
 local lease = marked and 0 or now + tonumber(ARGV[7])
 local expire = math.max(now + tonumber(ARGV[8]), lease)

@@ -3,6 +3,7 @@
 -- src/runtime/row_rules.hpp, and touches nothing but its KEYS, which all lie in one bucket.
 -- Status: 0 PROCESSING, 1 SUCCESS, 2 FAIL, 3 REJECTED, 4 UNKNOWN, 5 MARKED.
 local greatest = 9007199253740991 -- Lua's numbers are exact below 2^53; what lies near it isn't a clock of ours
+local most_attempts = 4294967294
 
 local function clock()
     local time = redis.call('TIME')
@@ -24,20 +25,25 @@ local function damaged(now, why)
     return { 7, now, why }
 end
 
+-- What to tell of a reply: `wrong` when somebody else's thing stands there, the server's own error when it refuses
+-- (a replica, no memory, a right that is missing), nothing when it is none.
+local function fault_of(reply, wrong)
+    if type(reply) ~= 'table' or not reply.err then return nil end
+    return string.find(reply.err, '^WRONGTYPE') and wrong or reply
+end
+
 -- The columns that decide; nothing when there is no row; nil and why when it can't be trusted.
 local function read(key, trace_id)
     local got = redis.pcall('HMGET', key, 'trace_id', 'status', 'version', 'owner', 'attempts', 'request_hash',
         'lease_expire_time', 'expire_time', 'update_time', 'create_time', 'instance')
-    if got.err then
-        if string.find(got.err, '^WRONGTYPE') then return nil, 'it is no hash' end
-        return nil, got
-    end
+    local fault = fault_of(got, 'it is no hash')
+    if fault then return nil, fault end
     if not got[1] and not got[2] and redis.call('EXISTS', key) == 0 then return nil end
     local row = {
         status = whole(got[2], 0, 5),
         version = whole(got[3], 1, greatest),
         owner = got[4],
-        attempts = whole(got[5], 1, 4294967294),
+        attempts = whole(got[5], 1, most_attempts),
         hash = got[6],
         lease = whole(got[7], 0, greatest),
         expire = whole(got[8], 0, greatest),
@@ -67,17 +73,12 @@ local function lease_end(row)
 end
 
 -- The index first, the row last: a row that is in no index would never be recovered. What is taken out goes
--- before what is put in, for a full memory refuses a script only until its first write. Returns an error.
+-- before what is put in, for a full memory refuses a script only until its first write. Returns an error, and has
+-- changed nothing then.
 local function index(remove, add, member, score)
-    if remove then
-        local out = redis.pcall('ZREM', remove, member)
-        if type(out) == 'table' and out.err then return 'an index of its bucket is no sorted set' end
-    end
-    if add then
-        local put = redis.pcall('ZADD', add, written(score), member)
-        if type(put) == 'table' and put.err then
-            if string.find(put.err, '^WRONGTYPE') then return 'an index of its bucket is no sorted set' end
-            return put
-        end
-    end
+    local wrong, fault = 'an index of its bucket is no sorted set', nil
+    if remove and add and remove ~= add then fault = fault_of(redis.pcall('ZCARD', add), wrong) end
+    if not fault and remove then fault = fault_of(redis.pcall('ZREM', remove, member), wrong) end
+    if not fault and add then fault = fault_of(redis.pcall('ZADD', add, written(score), member), wrong) end
+    return fault
 end
