@@ -32,6 +32,7 @@ public:
         more_ = false;
         const std::vector<Due> due = next_page(limit);
         std::vector<Call> steps;
+        steps.reserve(due.size());
         for (const auto& one : due) steps.push_back(chore_.step(one.member));
         if (steps.empty()) return 0;
         std::size_t changed = 0;
