@@ -27,7 +27,7 @@ bool number(const Fields& fields, std::string_view name, std::int64_t least, std
     return fault == std::errc() && stop == end && into >= least && into <= most;
 }
 
-int hex_value(char c) noexcept { return c <= '9' ? c - '0' : c - 'a' + 10; }
+std::size_t hex_value(char c) noexcept { return static_cast<std::size_t>(c <= '9' ? c - '0' : c - 'a' + 10); }
 
 }  // namespace
 
@@ -51,9 +51,7 @@ std::string Names::rule(std::string_view operation) const {
 
 std::string member_of(std::string_view trace_id) { return identify::to_hex(identify::sha256(trace_id)); }
 
-std::size_t bucket_of(std::string_view member) noexcept {
-    return static_cast<std::size_t>(hex_value(member[0]) * 16 + hex_value(member[1]));
-}
+std::size_t bucket_of(std::string_view member) noexcept { return hex_value(member[0]) * 16 + hex_value(member[1]); }
 
 Result<Record> read_record(const Reply& reply, std::string_view member, StoreMillis now) {
     if (reply.kind != Reply::Kind::array || reply.elements.size() % 2 != 0)
