@@ -47,9 +47,9 @@ endfunction()
 
 # nebis_driver(<name> EXPORT <component> SOURCES <cpp>... [LINK <library>...] [PRIVATE_LINK <library>...]
 #              [NEEDS <component>...] [PACKAGES <find_package arguments, one quoted string each>...])
-# Makes the static library nebis_<name>, exported as Nebis::<component>: a store, lock, transport, the starter or
-# the conformance suites. Its public headers lie in include/ beside its CMakeLists.txt. It links Nebis::core;
-# NEEDS links other components too.
+# Makes the static library nebis_<name>, exported as Nebis::<component>: a store, lock, transport, what several of
+# them share (support/), the starter or the conformance suites. Its public headers lie in include/ beside its
+# CMakeLists.txt. It links Nebis::core; NEEDS links other components too: for the starter, and support/ for drivers.
 function(nebis_driver name)
     cmake_parse_arguments(PARSE_ARGV 1 arg "" "EXPORT" "SOURCES;LINK;PRIVATE_LINK;NEEDS;PACKAGES")
     nebis_check_arguments_("nebis_driver(${name})")
@@ -59,7 +59,8 @@ function(nebis_driver name)
     set_target_properties(${target} PROPERTIES EXPORT_NAME ${arg_EXPORT})
     target_include_directories(${target} PUBLIC "$<BUILD_INTERFACE:${CMAKE_CURRENT_SOURCE_DIR}/include>"
                                                 "$<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>"
-                                         PRIVATE "${Nebis_SOURCE_DIR}/src" "${CMAKE_CURRENT_SOURCE_DIR}")
+                                         PRIVATE "${Nebis_SOURCE_DIR}/src" "${Nebis_SOURCE_DIR}/support"
+                                                 "${CMAKE_CURRENT_SOURCE_DIR}")
     list(TRANSFORM arg_NEEDS PREPEND Nebis:: OUTPUT_VARIABLE needs)
     target_link_libraries(${target} PUBLIC nebis_core ${needs} ${arg_LINK}
                                     PRIVATE $<BUILD_INTERFACE:nebis_flags> ${arg_PRIVATE_LINK})

@@ -8,6 +8,7 @@
 #include "nebis/mysql.hpp"
 #include "nebis/postgres.hpp"
 #include "nebis/redis.hpp"
+#include "nebis/redis_store.hpp"
 #include "nebis/sqlite.hpp"
 #include "nebis/zookeeper.hpp"
 
@@ -24,6 +25,7 @@ Drivers standard_drivers() {
     etcd::add_to(drivers);
     local::add_to(drivers);
     redis::add_to(drivers);
+    redis::add_store_to(drivers);
     zookeeper::add_to(drivers);
     return drivers;
 }

@@ -67,8 +67,10 @@ ExitCode for_each_table(const Flags& flags, What what) {
     ExitCode code = ExitCode::done;
     for (const RecordTable& table : *tables) {
         if (!table.migrations) {
-            std::fprintf(stderr, "%s: the store '%s' keeps no schema\n", table.data_source.c_str(),
-                         table.driver.c_str());
+            std::fprintf(stderr,
+                         "%s: nothing to migrate: the store '%s' has no tables, or makes them itself "
+                         "(`create-schema`)\n",
+                         table.data_source.c_str(), table.driver.c_str());
             continue;
         }
         code = worse(code, what(table));

@@ -241,6 +241,9 @@ public:
     /// Check what a start needs: reachable, table and index there and as they must be. **Errors**: `misconfigured` with
     /// the step that mends it.
     virtual Result<void> verify(Deadline deadline) = 0;
+    /// What an operator should know about a store that `verify` accepted, a sentence each: shown by
+    /// `Engine::warnings()` and logged once. Asked after `verify`; never waits.
+    virtual std::vector<std::string> cautions() const { return {}; }
     /// Make the table if it is missing (only when asked by the settings).
     virtual Result<void> create_schema(Deadline deadline) = 0;
     virtual Result<std::unique_ptr<StoreSession>> open(Deadline deadline) = 0;

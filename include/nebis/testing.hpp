@@ -134,6 +134,7 @@ public:
         if (auto fault = plan_->enter(StoreCall::verify, deadline)) return error_of(*fault);
         return inner_->verify(deadline);
     }
+    std::vector<std::string> cautions() const override { return inner_->cautions(); }
     Result<void> create_schema(Deadline deadline) override { return inner_->create_schema(deadline); }
     Result<std::unique_ptr<StoreSession>> open(Deadline deadline) override {
         if (auto fault = plan_->enter(StoreCall::open, deadline)) return error_of(*fault);

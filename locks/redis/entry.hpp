@@ -2,7 +2,6 @@
 #pragma once
 
 #include "nebis/gate.hpp"
-#include "script.hpp"
 
 #include <optional>
 #include <string>
@@ -10,6 +9,12 @@
 
 /// What lies in Redis under which name.
 namespace nebis::redis {
+
+/// The two names of one key. The hash tag puts them into one slot of a Cluster.
+struct Names {
+    std::string lock;
+    std::string result;
+};
 
 /// S9, S29: `<prefix>idempotent:lock:{<SHA-256 of the trace id, in hex>}` and `…:record:{…}`; never a caller's bytes.
 Names names_of(std::string_view prefix, std::string_view trace_id);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "entry.hpp"
-#include "errors.hpp"
 #include "nebis/redis.hpp"
+#include "redis_client/errors.hpp"
+#include "scripts.hpp"
 #include "session.hpp"
 
 #include <algorithm>
@@ -105,7 +106,7 @@ public:
     /// One call, one reply.
     Result<Reply> run(const Script& script, Names names, std::vector<std::string> arguments, Deadline deadline) {
         try {
-            const Call call{&script, std::move(names), std::move(arguments)};
+            const Call call{&script, {std::move(names.lock), std::move(names.result)}, std::move(arguments)};
             Result<Reply> out = Error(ErrorKind::internal, "not set");
             auto line = take();
             line->run({&call, 1}, {&out, 1}, deadline);

@@ -3,6 +3,7 @@
 
 #include "entry.hpp"
 #include "identify/digest.hpp"
+#include "scripts.hpp"
 
 #include <algorithm>
 #include <exception>
@@ -80,7 +81,8 @@ private:
     }
 
     Call call_of(const Script& script, std::string_view trace_id, std::vector<std::string> arguments) const {
-        return {&script, names_of(usage_.prefix, trace_id), std::move(arguments)};
+        Names names = names_of(usage_.prefix, trace_id);
+        return {&script, {std::move(names.lock), std::move(names.result)}, std::move(arguments)};
     }
 
     std::vector<Result<Reply>> run(const std::vector<Call>& calls, Deadline deadline) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "line.hpp"
 #include "nebis/gate.hpp"
+#include "redis_client/line.hpp"
 
 #include <memory>
 #include <string>

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a hostile Redis may send: the reply parser behind our limits, and everything that is made of a reply.
 #include "claim.hpp"
-#include "entry.hpp"
-#include "errors.hpp"
-#include "reply.hpp"
-#include "slots.hpp"
+#include "locks/redis/entry.hpp"
+#include "redis_client/errors.hpp"
+#include "redis_client/reply.hpp"
+#include "redis_client/slots.hpp"
 
 #include <algorithm>
 #include <cstdint>

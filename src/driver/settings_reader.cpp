@@ -24,8 +24,9 @@ const std::string* SettingsReader::value(std::string_view key) const {
 
 void SettingsReader::refuse(std::string_view key, std::string_view must) {
     if (fault_) return;
-    fault_ =
-        Error(ErrorKind::misconfigured, "`" + std::string(key) + "` must be " + std::string(must)).with_code(word_);
+    std::string message = "`";
+    message.append(section_).append(key).append("` must be ").append(must);
+    fault_ = Error(ErrorKind::misconfigured, std::move(message)).with_code(word_);
 }
 
 void SettingsReader::text(std::string_view key, std::string& into) {
@@ -62,11 +63,11 @@ void SettingsReader::number(std::string_view key, std::size_t& into, std::size_t
     into = static_cast<std::size_t>(*read);
 }
 
-void SettingsReader::millis(std::string_view key, std::chrono::milliseconds& into) {
+void SettingsReader::millis(std::string_view key, std::chrono::milliseconds& into, std::int64_t most) {
     const auto* const written = value(key);
     if (!written) return;
-    const auto read = number_in(*written, 1, longest_millis);
-    if (!read) return refuse(key, "a number from 1 to " + std::to_string(longest_millis));
+    const auto read = number_in(*written, 1, most);
+    if (!read) return refuse(key, "a number from 1 to " + std::to_string(most));
     into = std::chrono::milliseconds(*read);
 }
 
@@ -80,6 +81,13 @@ DriverKey driver_key(std::string name, DriverKey::Kind kind, std::string fallbac
         made.min = 1;
         made.max = SettingsReader::longest_millis;
     }
+    return made;
+}
+
+DriverKey driver_number(std::string name, std::string fallback, std::int64_t min, std::int64_t max, std::string about) {
+    DriverKey made = driver_key(std::move(name), DriverKey::Kind::integer, std::move(fallback), std::move(about));
+    made.min = min;
+    made.max = max;
     return made;
 }
 

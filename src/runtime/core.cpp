@@ -150,13 +150,21 @@ Result<Core::Place> Core::place(const std::string& data_source, const std::strin
             return Error(ErrorKind::misconfigured, "there is no store driver '" + source.driver + "'",
                          "registered are: " + names_of(parts_.drivers.stores),
                          "datasources." + data_source + ".driver");
-        auto made = factory->second({data_source, table, source.values});
+        auto values = source.values;
+        if (!with.key_prefix.empty()) values.try_emplace("key-prefix", with.key_prefix);
+        auto made = factory->second({data_source, table, std::move(values)});
         if (!made) return std::move(made).error();
         store = *std::move(made);
         if (source.create_schema)
             if (auto created = store->create_schema(deadline); !created) return std::move(created).error();
     }
     if (auto verified = store->verify(deadline); !verified) return std::move(verified).error();
+
+    Place place;
+    for (std::string& caution : store->cautions())
+        place.cautions.push_back("data source '" + data_source + "': " + std::move(caution));
+    for (const std::string& caution : place.cautions)
+        services()->watch->log->write({.level = observe::Level::warn, .message = "configuration", .detail = caution});
 
     StoreLine::Options options;
     options.data_source = data_source;
@@ -166,11 +174,13 @@ Result<Core::Place> Core::place(const std::string& data_source, const std::strin
     options.breaker_failures = with.breaker.failures;
     options.breaker_open = with.breaker.open;
     options.session_wait = source.session_wait;
-    Place place;
     place.store = StoreLine::make(std::move(store), std::move(options), services()->timers,
                                   LineWatch(services()->watch, data_source));
     place.changes = std::make_shared<ChangeWatch>(place.store, works_->gate ? works_->gate->gate() : nullptr);
-    works_->places.emplace(name, place);
+    {
+        const std::lock_guard lock(works_->mutex);  // `warnings` may be reading
+        works_->places.emplace(name, place);
+    }
     works_->caretaker->add(place.store);
     return place;
 }
@@ -283,6 +293,8 @@ milliseconds Core::Works::longest_lease(const StoreLine& store) const {
 std::vector<std::string> Core::warnings() const {
     std::vector<std::string> all = services()->settings.warnings;
     const std::lock_guard lock(works_->mutex);
+    for (const auto& [name, place] : works_->places)
+        all.insert(all.end(), place.cautions.begin(), place.cautions.end());
     for (const auto& [name, operation] : works_->operations)
         for (const std::string& warning : operation->warnings) all.push_back("operation '" + name + "': " + warning);
     return all;

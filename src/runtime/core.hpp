@@ -42,6 +42,7 @@ private:
     struct Place {
         std::shared_ptr<StoreLine> store;
         std::shared_ptr<ChangeWatch> changes;
+        std::vector<std::string> cautions{};
     };
     /// Everything with a thread. Taken along by whoever stops it.
     struct Works {

@@ -7,6 +7,7 @@
 #include "nebis/mysql.hpp"
 #include "nebis/postgres.hpp"
 #include "nebis/redis.hpp"
+#include "nebis/redis_store.hpp"
 #include "nebis/sqlite.hpp"
 #include "nebis/zookeeper.hpp"
 
@@ -49,6 +50,7 @@ int main(int argc, char** argv) {
     nebis::mysql::add_to(drivers);
     nebis::postgres::add_to(drivers);
     nebis::redis::add_to(drivers);
+    nebis::redis::add_store_to(drivers);
     nebis::zookeeper::add_to(drivers);
     const std::map<std::string, std::string> pages{
         {"configuration.md", nebis::config::reference_page(drivers)},

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fake_redis.hpp"
 
-#include "reply.hpp"
+#include "redis_client/reply.hpp"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "redis_server.hpp"
 
-#include "socket.hpp"
+#include "redis_client/socket.hpp"
 
 #include <arpa/inet.h>
 #include <fcntl.h>

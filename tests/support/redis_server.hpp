@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "connection.hpp"
-#include "nebis/redis.hpp"
+#include "nebis/redis_options.hpp"
+#include "redis_client/connection.hpp"
 #include "support/eventually.hpp"
 
 #include <sys/types.h>

@@ -322,7 +322,15 @@ TEST_F(SqliteMigrate, usage_and_configuration) {
     EXPECT_EQ(run("up", {"--set", "datasources.primary.path=" + folder_.file("no/folder.db")}).code, 6);
     const Ended memory = run("up", {"--set", "datasources.primary.driver=memory"});
     EXPECT_EQ(memory.code, 0);
-    EXPECT_THAT(memory.err, HasSubstr("the store 'memory' keeps no schema"));
+    EXPECT_THAT(memory.err, HasSubstr("nothing to migrate: the store 'memory' has no tables"));
+    std::ofstream(folder_.file("redis.yaml"))
+        << "nebis: {idempotent: {datasources: {primary: {driver: redis}}, lock: {driver: none}, scope: public}}\n";
+    for (const char* command : {"status", "plan", "up", "down"}) {
+        const Ended redis =
+            Program(folder_.path(), {"migrate", command, "--config", folder_.file("redis.yaml")}).wait();
+        EXPECT_EQ(redis.code, 0) << redis.err;
+        EXPECT_THAT(redis.err, HasSubstr("primary: nothing to migrate: the store 'redis' has no tables"));
+    }
     EXPECT_EQ(code({"--version"}), 0);
 }
 

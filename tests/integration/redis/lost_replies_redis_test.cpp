@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "door.hpp"
 #include "faultproxy/fault_proxy.hpp"
+#include "locks/redis/scripts.hpp"
 #include "nebis/memory.hpp"
 #include "nebis/nebis.hpp"
 #include "nebis/redis.hpp"
-#include "script.hpp"
 #include "support/redis_server.hpp"
 
 #include <gtest/gtest.h>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "door.hpp"
 #include "support/fake_redis.hpp"
+#include "support/redis_sentinels.hpp"
 #include "support/redis_server.hpp"
 
 #include <gtest/gtest.h>
@@ -18,51 +19,9 @@ using nebis::test::eventually;
 using nebis::test::FakeRedis;
 using nebis::test::granted;
 using nebis::test::RedisServer;
+using nebis::test::Sentinels;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
-
-class Sentinels {
-public:
-    Sentinels() : replica_({"--replicaof", "127.0.0.1 " + std::to_string(master_.port())}) {
-        const std::string port = std::to_string(master_.port());
-        // A Sentinel that sees no replica at once looks again after ten seconds.
-        if (!eventually([&] {
-                return replica_.ask({"INFO", "replication"}).text.find("master_link_status:up") != std::string::npos;
-            }))
-            throw std::runtime_error("the replica doesn't find its master");
-        for (auto& one : sentinels_) {
-            one = std::make_unique<RedisServer>(std::vector<std::string>{}, true);
-            one->ask({"SENTINEL", "MONITOR", "main", "127.0.0.1", port, "2"});
-            one->ask({"SENTINEL", "SET", "main", "down-after-milliseconds", "400", "failover-timeout", "3000"});
-        }
-        const bool ready = eventually([&] {
-            return std::ranges::all_of(sentinels_, [](const auto& one) {
-                const auto quorum = one->ask({"SENTINEL", "CKQUORUM", "main"}, true);
-                return !quorum.is_error() && !one->ask({"SENTINEL", "REPLICAS", "main"}).elements.empty() &&
-                       one->ask({"SENTINEL", "SENTINELS", "main"}).elements.size() == 2;
-            });
-        });
-        if (!ready) throw std::runtime_error("the Sentinels don't find each other");
-    }
-
-    redis::Options options() const {
-        redis::Options with;
-        with.addresses.clear();
-        for (const auto& one : sentinels_) with.addresses.push_back(one->address());
-        with.topology = redis::Topology::sentinel;
-        with.master_name = "main";
-        with.connect_timeout = seconds(2);
-        return with;
-    }
-    RedisServer& master() { return master_; }
-    RedisServer& replica() { return replica_; }
-    RedisServer& sentinel(std::size_t i) { return *sentinels_[i]; }
-
-private:
-    RedisServer master_;
-    RedisServer replica_;
-    std::array<std::unique_ptr<RedisServer>, 3> sentinels_;
-};
 
 std::size_t locks_in(RedisServer& server) { return server.ask({"KEYS", "idempotent:lock:*"}).elements.size(); }
 

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "reply.hpp"
+#include "redis_client/reply.hpp"
 
-#include "address.hpp"
-#include "entry.hpp"
-#include "errors.hpp"
-#include "slots.hpp"
+#include "locks/redis/entry.hpp"
+#include "redis_client/address.hpp"
+#include "redis_client/errors.hpp"
+#include "redis_client/script.hpp"
+#include "redis_client/slots.hpp"
 
 #include <gtest/gtest.h>
 
@@ -104,8 +105,8 @@ TEST(RedisSlots, both_names_of_a_key_lie_in_one_slot) {
     const Names names = names_of("prod:", "pay}{:1");
     EXPECT_EQ(names.lock.substr(0, 22), "prod:idempotent:lock:{");
     EXPECT_EQ(names.result.substr(0, 24), "prod:idempotent:record:{");
-    EXPECT_EQ(names.tag().size(), 64U);
-    EXPECT_NE(names.result.find(std::string("{") + std::string(names.tag()) + "}"), std::string::npos);
+    EXPECT_EQ(tag_of(names.lock).size(), 64U);
+    EXPECT_NE(names.result.find(std::string("{") + std::string(tag_of(names.lock)) + "}"), std::string::npos);
     EXPECT_EQ(names.lock.find("pay"), std::string::npos) << "never a caller's bytes";
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "locks/redis/scripts.hpp"
 #include "nebis/redis.hpp"
-#include "script.hpp"
 #include "support/fake_redis.hpp"
 #include "support/redis_server.hpp"
 

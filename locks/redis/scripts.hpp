@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "redis_client/script.hpp"
+
+namespace nebis::redis {
+
+/// The gate's scripts (lua/), hashed once.
+struct Scripts {
+    Script enter, leave, renew, evict, fetch, put;
+    static const Scripts& all();
+};
+
+}  // namespace nebis::redis
