@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "nebis/redis.hpp"
 #include "support/etcd_server.hpp"
 #include "support/redis_server.hpp"
 #include "support/two_engines.hpp"
