@@ -19,7 +19,8 @@ using Kind = PlannedStep::Kind;
 
 /// Not from a session's time zone: a trigger runs in that of whoever writes.
 constexpr const char* now_millis = "CAST(FLOOR(UNIX_TIMESTAMP(NOW(3))*1000) AS SIGNED)";
-constexpr std::array events{std::pair("i", "INSERT"), std::pair("u", "UPDATE"), std::pair("d", "DELETE")};
+/// In this order: whatever is in the copy must be followed from the moment it came there.
+constexpr std::array events{std::pair("d", "DELETE"), std::pair("u", "UPDATE"), std::pair("i", "INSERT")};
 
 bool one_of(std::string_view kind, std::initializer_list<std::string_view> kinds) {
     return std::ranges::find(kinds, kind) != kinds.end();
