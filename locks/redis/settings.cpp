@@ -90,6 +90,8 @@ private:
     std::optional<Error> error_;
 };
 
+}  // namespace
+
 Result<Options> options_of(const DriverSettings& settings) {
     Options options;
     Reader read(settings);
@@ -115,6 +117,8 @@ Result<Options> options_of(const DriverSettings& settings) {
     if (read.error()) return *std::move(read.error());
     return options;
 }
+
+namespace {
 
 DriverKey text_key(std::string name, std::string fallback, std::string about) {
     DriverKey key;
