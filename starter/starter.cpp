@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "nebis/starter.hpp"
 
+#include "config/load.hpp"
 #include "nebis/engine.hpp"
 #include "nebis/etcd.hpp"
 #include "nebis/local.hpp"
@@ -28,6 +29,21 @@ Drivers standard_drivers() {
     redis::add_store_to(drivers);
     zookeeper::add_to(drivers);
     return drivers;
+}
+
+Result<LockService> lock_service(const std::string& file, const OpenOptions& options) {
+    const Drivers drivers = standard_drivers();
+    config::LoadOptions load;
+    if (options.use_environment) load.environment = config::process_environment();
+    load.sets = options.sets;
+    load.drivers = &drivers;
+    auto settings = config::load(file, load);
+    if (!settings) return std::move(settings).error();
+    LockService found{settings->lock.driver, {}};
+    found.settings.data_source = "lock";
+    found.settings.values = settings->lock.values;
+    if (!settings->key_prefix.empty()) found.settings.values["key-prefix"] = settings->key_prefix;
+    return found;
 }
 
 Result<Engine> Engine::open(const std::string& file, OpenOptions options) {

@@ -2,6 +2,8 @@
 #include "migrate.hpp"
 #include "nebis/migrate.hpp"
 #include "nebis/version.hpp"
+#include "selftest.hpp"
+#include "v1.hpp"
 
 #include <cstdio>
 #include <exception>
@@ -29,12 +31,16 @@ int main(int argc, char** argv) {
         CLI::App app{
             "Examples:\n"
             "  nebis migrate status --config nebis.yaml   what the record tables lack\n"
-            "  nebis migrate up --config nebis.yaml       bring it\n\n"
+            "  nebis migrate up --config nebis.yaml       bring it\n"
+            "  nebis selftest --config nebis.yaml         whether store and lock service keep their promises\n"
+            "  nebis v1 scan --config nebis.yaml          what version 1 left in Redis\n\n"
             "Idempotency for a fleet of services: tools for operators."};
         app.name("nebis");
         app.set_version_flag("--version", std::string(nebis::version()));
         app.require_subcommand(1);
         nebis::app::add_migrate(app, code);
+        nebis::app::add_selftest(app, code);
+        nebis::app::add_v1(app, code);
         try {
             app.parse(argc, argv);
         } catch (const CLI::ParseError& error) {

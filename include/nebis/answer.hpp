@@ -37,7 +37,8 @@ enum class Outcome : std::uint8_t {
     duplicate,        ///< `mark` mode: seen inside the window; or a finished record with `on-finished: refuse`
     fenced_off,       ///< the handler ran but lost its lease to another attempt; its result is not recorded
     unavailable,      ///< store (or lock without fail-open) unreachable or overloaded; nothing ran unless `handler_ran`
-    refused,          ///< the request can't be identified (key missing, token forged …); see `error`
+    refused,  ///< the request can't be identified (key missing, token forged …), or its caller may make no new
+              ///< key now (S59, code "too-many-new-keys"); see `error`
 };
 
 std::string_view to_string(Outcome outcome) noexcept;

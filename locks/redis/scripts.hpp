@@ -5,9 +5,9 @@
 
 namespace nebis::redis {
 
-/// The gate's scripts (lua/), hashed once.
+/// The gate's scripts and that of `v1` (lua/), hashed once.
 struct Scripts {
-    Script enter, leave, renew, evict, fetch, put;
+    Script enter, leave, renew, evict, fetch, put, v1_clean;
     static const Scripts& all();
 };
 

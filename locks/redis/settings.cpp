@@ -7,7 +7,6 @@
 
 /// The driver's keys in the configuration, `lock.*`.
 namespace nebis::redis {
-namespace {
 
 Result<Options> options_of(const DriverSettings& settings) {
     Options options;
@@ -18,6 +17,8 @@ Result<Options> options_of(const DriverSettings& settings) {
     if (read.fault()) return *read.fault();
     return options;
 }
+
+namespace {
 
 std::vector<DriverKey> keys() {
     auto all = server_keys();

@@ -58,6 +58,7 @@ void World::check_answer(const Config& config, int who, const Action& action) {
         case Verdict::duplicate:
         case Verdict::in_progress:
         case Verdict::abandoned:
+        case Verdict::over_quota:
             request.told_nothing = true;
             if (request.ran && request.acted) blame("I9: a refusal was answered after the effect");
             return;

@@ -34,6 +34,8 @@ Config retrying(Config config) {
     return config;
 }
 
+void flooded(Config& config) { config.flood = true; }
+
 Config inside(Config config) {
     config.rules.claim_inside = true;
     return config;
@@ -81,6 +83,16 @@ std::vector<Task> sound_tasks(bool share) {
                [](Config& c) { c.rules.refuse_finished = true; }));
     small(with(base("hold: unprotected when the store is away", execute, 2, {.lost = 1, .abandon = 1}),
                [](Config& c) { c.rules.allow_unprotected = true; }));
+    // A filter and a quota in front, wrong in every way they can be.
+    small(with(base("flood: 3 requests, clean failure", execute, 3, {.fail = 1}), flooded));
+    small(with(base("flood: lost messages", execute, 2, {.lost = 1}), flooded));
+    large(with(base("flood: time, kill, the gate forgets", execute, 2, {.ticks = 2, .kill = 1, .gate = 1}), flooded));
+    large(with(base("flood: retention ends", execute, 2, {.ticks = 5, .lost = 1, .clean = 1}), [](Config& c) {
+        flooded(c);
+        short_retention(c);
+    }));
+    small(with(base("flood: atomic, broken commits", atomic, 2, {.lost = 1}), flooded));
+    small(with(base("flood: mark", mark, 3, {.fail = 1}), flooded));
     // execute, ask and retry
     large(asking(base("ask: time, kill, doubt", execute, 2, {.ticks = 3, .kill = 1, .recover = 1, .doubt = 1})));
     small(asking(base("ask: 3 requests", execute, 3, {.lost = 1, .doubt = 1})));

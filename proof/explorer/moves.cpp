@@ -54,7 +54,7 @@ void World::request_moves(const Config& config, int who, std::vector<Move>& out)
         // Of several requests alike, the first one starts first.
         for (int other = 0; other < who; ++other)
             if (requests_[other].phase == Phase::idle && requests_[other].hash == request.hash) return;
-        for (int instance = 0; instance < instances; ++instance) add(Kind::start, instance);
+        for (int start = 0; start < instances * (config.flood ? 3 : 1); ++start) add(Kind::start, start);
         return;
     }
     for (int i = 0; i < static_cast<int>(request.ghosts.size()); ++i)

@@ -49,7 +49,10 @@ std::string World::describe(const Config& config, const Move& move) const {
     switch (move.kind) {
         case Kind::start:
             return who + (request.hash ? " (other payload)" : "") + " comes to instance " +
-                   std::to_string(move.arg + 1);
+                   std::to_string(move.arg % instances + 1) +
+                   (move.arg / instances == 1   ? ", whose filter hasn't seen its key"
+                    : move.arg / instances == 2 ? ", and may make no new key"
+                                                : "");
         case Kind::arrive: return who + "'s " + asked + " is carried out";
         case Kind::deliver: return who + " hears the reply" + (asked == "nothing" ? "" : " to its " + asked);
         case Kind::timer: return who + " wakes up";

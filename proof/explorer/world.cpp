@@ -46,8 +46,12 @@ void World::request_move(const Config& config, const Move& move) {
     Request& request = requests_[who];
     switch (move.kind) {
         case Kind::start:
-            request.instance = move.arg;
-            return feed(config, who, {.kind = Event::Kind::start, .now = now_});
+            request.instance = move.arg % instances;
+            return feed(config, who,
+                        {.kind = Event::Kind::start,
+                         .now = now_,
+                         .unseen = move.arg / instances == 1,
+                         .over_quota = move.arg / instances == 2});
         case Kind::arrive: request.phase = Phase::replied; return arrive(config, who, request.asked, &request.reply);
         case Kind::deliver: {
             const Reply& reply = request.reply;

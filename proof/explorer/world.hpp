@@ -45,7 +45,8 @@ struct Config {
     Budget budget;
     Tick retention = 1000;
     Flaw flaw = Flaw::none;
-    bool exact = true;  ///< effects ≤ 1 for a key; else (retry) ≤ 1 + take-overs
+    bool flood = false;  ///< the filter in front may say anything, and any caller may be over its quota
+    bool exact = true;   ///< effects ≤ 1 for a key; else (retry) ≤ 1 + take-overs
 };
 
 /// The rules every configuration starts from: a lease of two ticks, budgets of one.

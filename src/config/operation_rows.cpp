@@ -465,6 +465,27 @@ std::vector<Row> operation_rows() {
          .too_high = "callers hang that long in an outage"},
 
         // ---- limits and snapshots
+        {.path = "quota.new-keys",
+         .field = [](T& t) -> Field { return &t.operation.quota_new_keys; },
+         .kind = Kind::count,
+         .operation = true,
+         .min = 0,
+         .max = 10'000'000,
+         .about = "How many new keys one caller (principal and tenant) may make in `quota.window-millis`; more are "
+                  "refused (HTTP 429). All at once, then evenly: as time passes, room comes back. A key that is known "
+                  "is answered as ever and never counted. Each instance counts for itself, and callers without a name "
+                  "share one quota. 0: no quota.",
+         .too_low = "honest bursts are refused",
+         .too_high = "one caller can fill the table with keys that nobody repeats"},
+        {.path = "quota.window-millis",
+         .field = [](T& t) -> Field { return &t.operation.quota_window; },
+         .kind = Kind::millis,
+         .operation = true,
+         .min = 1'000,
+         .max = 86'400'000,
+         .about = "The time in which a used-up quota comes back as a whole.",
+         .too_low = "the quota bounds a burst, not a flood",
+         .too_high = "a caller that used it up waits long for the next key"},
         {.path = "max-request-bytes",
          .field = [](T& t) -> Field { return &t.operation.max_request_bytes; },
          .kind = Kind::bytes,

@@ -27,7 +27,7 @@ constexpr std::array sections{
     Section{"Retention", "record-expire-hours", ""},
     Section{"What duplicates get", "duplicate-handler", ""},
     Section{"Failures", "unlisted", ""},
-    Section{"Limits, snapshots, tables", "max-request-bytes", ""},
+    Section{"Limits, snapshots, tables", "quota.new-keys", ""},
     Section{"Stores and locks", "datasources.<name>.driver",
             "From here on: keys of the whole instance, not of one operation."},
     Section{"Upkeep", "scheduler-enabled", ""},

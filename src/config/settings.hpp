@@ -104,6 +104,8 @@ struct OperationSettings {
     std::chrono::milliseconds budget{3'000};  ///< resolved: shorter than the lease
 
     // limits and snapshots
+    std::size_t quota_new_keys = 0;  ///< of one caller in `quota_window`; 0: no quota
+    std::chrono::milliseconds quota_window{60'000};
     std::size_t max_request_bytes = 1024 * 1024;
     std::size_t max_response_bytes = 256 * 1024;
     bool store_request = false;
@@ -146,6 +148,8 @@ struct LimitSettings {
     std::size_t waiters_max = 100'000;   ///< duplicates waiting in this process
     std::size_t attempts_max = 100'000;  ///< handlers in flight in this process
     std::size_t local_cache_bytes = 64 * 1024 * 1024;
+    std::size_t flood_filter_keys = 0;  ///< 0: no filter
+    std::size_t quota_callers = 10'000;
     std::chrono::milliseconds start_timeout{10'000};
     std::chrono::milliseconds drain_timeout{10'000};
 };

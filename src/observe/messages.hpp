@@ -25,6 +25,7 @@ enum class Message : std::uint8_t {
     done_not_stored,
     unavailable,
     overloaded,
+    too_many_new_keys,
     key_missing,
     key_invalid,
     caller_missing,

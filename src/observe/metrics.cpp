@@ -41,6 +41,8 @@ constexpr Words<Renewal> renewal_words{"renewed", "locked", "lost", "failed"};
 constexpr Words<CacheResult> cache_words{"hit", "miss", "stale_version", "other_request", "unreadable"};
 constexpr Words<Would> would_words{
     "run", "replay", "refuse_in_progress", "refuse_mismatch", "refuse_unknown", "refuse_duplicate", "refuse_key"};
+constexpr Words<QuotaDecision> quota_words{"counted", "known", "refused"};
+constexpr Words<FilterDecision> filter_words{"skipped", "asked"};
 constexpr Words<StoreOp> op_words{"begin", "finish", "renew", "find", "recover", "clean", "enter", "leave", "other"};
 constexpr Words<StoreResult> result_words{"ok", "unavailable", "maybe_applied", "failed"};
 constexpr Words<Part> part_words{"request", "response"};
@@ -204,6 +206,13 @@ std::vector<Row> operation_rows() {
                 "Requests without a key that ran unprotected (key-required: false).", operation_field(&O::keyless)),
         counter("nebis_observed_total", "operation, would", "Observe mode: what enforcement would have done.",
                 operation_field(&O::observed, "would", would_words)),
+        counter("nebis_quota_total", "operation, decision",
+                "Quota on new keys: counted; let through because the key was known; refused with 429.",
+                operation_field(&O::quota, "decision", quota_words)),
+        counter("nebis_flood_filter_total", "operation, decision",
+                "Filter in front of the lock service: keys not met before, which skipped it; keys that may have been "
+                "met, which asked it.",
+                operation_field(&O::filter, "decision", filter_words)),
         counter("nebis_stored_bytes_total", "operation, part", "Bytes of snapshots written to records.",
                 operation_field(&O::stored_bytes, "part", part_words)),
         gauge("nebis_waiting_duplicates", "operation", "Duplicates waiting in this process for another attempt.",

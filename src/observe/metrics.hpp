@@ -49,6 +49,10 @@ enum class Would : std::uint8_t {
     refuse_key,
     count_
 };
+/// Label `decision` of the quota on new keys: counted, spared because the key was known, refused.
+enum class QuotaDecision : std::uint8_t { counted, known, refused, count_ };
+/// Label `decision` of the filter in front of the lock service.
+enum class FilterDecision : std::uint8_t { skipped, asked, count_ };
 enum class StoreOp : std::uint8_t { begin, finish, renew, find, recover, clean, enter, leave, other, count_ };
 enum class StoreResult : std::uint8_t { ok, unavailable, maybe_applied, failed, count_ };
 enum class BreakerState : std::uint8_t { closed, half_open, open };
@@ -73,6 +77,8 @@ struct OperationMetrics {
     Counter damaged;
     Counter keyless;  ///< `key-required: false`: ran without a key
     By<Would> observed;
+    By<QuotaDecision> quota;
+    By<FilterDecision, WideCounter> filter;
     By<Part> stored_bytes;
     Gauge waiting;
     Gauge in_flight;

@@ -1,10 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
-// Steps 2 and 3: enter, begin, and what may be found there: somebody at work, a result, an unknown outcome.
+// What stands in front, then steps 2 and 3: enter, begin, and what may be found there: somebody at work, a result, an
+// unknown outcome.
 #include "protocol/request_machine.hpp"
 
 #include <algorithm>
 
 namespace nebis::protocol {
+
+/// The filter may spare the gate a look; whoever comes, the begin decides. A quota is about new keys alone, so the one
+/// that is used up costs a look at the record before anything is refused.
+Action RequestMachine::started(const Event& event) {
+    wait_end_ = event.now + rules_->wait;
+    if (event.over_quota) return find(State::quota_finding, event.now);
+    return event.unseen && rules_->gate_is_optional() ? begin(event.now) : enter(event.now);
+}
+
+Action RequestMachine::quota_found(const Event& event) {
+    if (event.kind == Event::Kind::find_failed) return answer(Verdict::unavailable);
+    const bool known = event.row.exists && !event.row.expired;
+    return known ? enter(event.now) : answer(Verdict::over_quota);
+}
 
 Action RequestMachine::enter(Millis now) {
     if (!rules_->gate) return begin(now);

@@ -27,6 +27,7 @@ std::uint32_t RequestMachine::expected(State state) noexcept {
         case State::entering: return bits(Kind::entered, Kind::enter_failed);
         case State::beginning:
         case State::inside_disproving: return bits(Kind::begun, Kind::begin_failed);
+        case State::quota_finding:
         case State::held_finding:
         case State::reading_back:
         case State::orphan_finding:
@@ -63,7 +64,8 @@ Action RequestMachine::on(const Event& event) {
     }
     if ((expected(state_) >> static_cast<unsigned>(event.kind) & 1U) == 0) unexpected(event);
     switch (state_) {
-        case State::idle: wait_end_ = event.now + rules_->wait; return enter(event.now);
+        case State::idle: return started(event);
+        case State::quota_finding: return quota_found(event);
         case State::entering: return entered(event);
         case State::held_finding: return held(event);
         case State::beginning: return event.kind == Event::Kind::begun ? begun(event) : begin_failed(event);
@@ -192,6 +194,7 @@ std::array<std::uint64_t, 3> RequestMachine::digest(Millis now) const noexcept {
 std::string_view RequestMachine::state_name() const noexcept {
     switch (state_) {
         case State::idle: return "idle";
+        case State::quota_finding: return "quota_finding";
         case State::entering: return "entering";
         case State::held_finding: return "held_finding";
         case State::beginning: return "beginning";

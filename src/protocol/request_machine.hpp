@@ -40,6 +40,9 @@ struct Rules {
     Millis record_for = 600'000;    ///< how long the process goes on trying after that, and to give a claim back
     Millis retry_first = 20;        ///< back-off of repeated finishes
     Millis retry_max = 5'000;
+
+    /// A request may go on to the store without a word from the gate: the store alone decides then.
+    bool gate_is_optional() const noexcept { return gate && fail_open && !claim_inside; }
 };
 
 /// A row as the driver of the machine sees it: compared with this request's owner and hash already.
@@ -89,6 +92,9 @@ struct Event {
     bool ok = false;
     bool answered = false;     ///< begin_failed: the store isn't away, it says no (a damaged record, say)
     bool not_started = false;  ///< handled: the handler was never started (executor refused, drained)
+    bool unseen = false;       ///< start: the filter in front hasn't met this key, so the gate isn't asked about it. A
+                               ///< hint that may be wrong in either way
+    bool over_quota = false;   ///< start: the caller may make no new key now; one that is known is answered as ever
     std::uint64_t version = 0;
     Millis remaining = 0;
     RowView row{};
@@ -108,6 +114,7 @@ enum class Verdict : std::uint8_t {
     fenced_off,
     unavailable,  ///< surely without effect, or (after an ambiguous commit) not known: `maybe`
     abandoned,    ///< nobody is listening any more
+    over_quota,   ///< the key is new, and its caller may make none now
 };
 
 struct Action {
@@ -173,6 +180,7 @@ public:
 private:
     enum class State : std::uint8_t {
         idle,
+        quota_finding,
         entering,
         held_finding,
         beginning,
@@ -210,6 +218,8 @@ private:
     static constexpr Millis shortest_wait = 20;
 
     // One step each; the event's handling by state is in `on`.
+    Action started(const Event& event);
+    Action quota_found(const Event& event);
     Action enter(Millis now);
     Action entered(const Event& event);
     Action begin(Millis now);

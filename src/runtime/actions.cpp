@@ -125,6 +125,7 @@ protocol::Event Call::entered(Result<EnterOutcome> outcome) {
     Event event = this->event(Event::Kind::entered, !operation_->gate->direct());
     event.enter = outcome->kind;
     event.remaining = outcome->remaining_millis;
+    if (outcome->kind != EnterOutcome::Kind::granted) key_is(false);
     if (outcome->kind != EnterOutcome::Kind::finished) {
         counters[outcome->unreadable_result ? observe::CacheResult::unreadable : observe::CacheResult::miss].add();
         return event;
@@ -258,6 +259,10 @@ void Call::learn(Event& event, BeginOutcome& outcome) {
         record_ = std::move(outcome.record);
         record_seen_ = outcome.now;
     }
+    if (outcome.kind == Kind::acquired)
+        key_is(outcome.attempts == 1);
+    else if (outcome.kind != Kind::late)
+        key_is(event.ours);  // ours already: our own insert, whose reply was lost
     switch (outcome.kind) {
         case Kind::acquired:
             execution_.attempt.store(outcome.attempts, std::memory_order_release);
@@ -309,6 +314,7 @@ protocol::Event Call::found(Result<FindOutcome> outcome) {
     event.row = view(outcome->record, outcome->now);
     other_version_ = event.row.version;
     if (outcome->record) {
+        if (event.row.ours) key_is(outcome->record->attempts == 1);
         record_ = std::move(outcome->record);
         record_seen_ = outcome->now;
     }

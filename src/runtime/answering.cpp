@@ -155,6 +155,14 @@ Answer Call::make_answer(const Action& action) {
             operation_->metrics.fenced_off.add();
             NEBIS_MARK("an attempt was fenced off");
             break;
+        case Verdict::over_quota:
+            become(Outcome::refused);
+            answer.error = Error(ErrorKind::overloaded, "this caller has made as many new keys as it may for now", {},
+                                 "quota.new-keys")
+                               .with_code("too-many-new-keys");
+            answer.message = services_->watch->messages.text(Message::too_many_new_keys);
+            answer.retry_after = quota_wait_;
+            break;
         case Verdict::unavailable:
         case Verdict::none:
             answer.error = error_ ? *error_ : Error(ErrorKind::unavailable, "the request could not be begun in time");
@@ -226,6 +234,7 @@ void Call::keep(const Action& action) {
 
 std::optional<protocol::Event> Call::answer(const Action& action) {
     keep(action);
+    count_over_quota(action.verdict);
     ended_as_ = action.status;
     Answer answer = make_answer(action);
     if (action.recorded || action.unprotected || action.verdict != Verdict::fresh) {

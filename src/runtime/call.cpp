@@ -39,6 +39,7 @@ Call::Call(std::shared_ptr<Services> services, std::shared_ptr<OperationState> o
 /// nothing else behind.
 Call::~Call() {
     end_attempt();
+    key_is(false);
     if (leads_) {
         Answer dropped;
         dropped.outcome = Outcome::fenced_off;
@@ -224,7 +225,7 @@ void Call::begin_work() {
             refused(Error(ErrorKind::overloaded, "too many attempts run in this process", {}, "limits.attempts-max"),
                     Outcome::unavailable));
     if (!join_or_lead()) return;
-    drive(event(Event::Kind::start, false));
+    drive(first_event());
 }
 
 // ---- the loop
@@ -295,6 +296,7 @@ void Call::deliver(Answer answer) {
 
 void Call::finish_call() {
     end_attempt();
+    key_is(false);  // unless it was found to be new
     if (leads_) {
         // The record came later than its caller's answer, or not at all.
         Answer late = bare(recorded_ ? Outcome::fresh : Outcome::in_progress);

@@ -92,6 +92,12 @@ private:
     Action unprotected(const Event& event);
     observe::Would would_be(const protocol::RowView& row) const;
 
+    // ---- flood.cpp: a filter and a quota in front
+    Event first_event();
+    bool take_new_key();
+    void key_is(bool made);
+    void count_over_quota(protocol::Verdict verdict);
+
     // ---- joining.cpp: duplicates of the same process
     enum class SharedKind : std::uint8_t {
         answer,              ///< the same for all
@@ -222,6 +228,10 @@ private:
     RecordStatus ended_as_ = RecordStatus::processing;
     std::optional<RecordStatus> recorded_;
 
+    std::optional<CallerQuota::Caller> caller_;  ///< where there is a quota
+    std::chrono::milliseconds quota_wait_{0};
+    bool key_counted_ = false;
+    bool key_taken_ = false;  ///< of the caller's quota, until it is known whether the key is new
     bool keyed_ = true;
     bool handler_ran_ = false;
     bool in_attempt_ = false;

@@ -67,6 +67,9 @@ Result<std::shared_ptr<Core>> Core::make(Engine::Parts parts, config::Settings s
 
     auto works = std::make_shared<Works>();
     works->services = std::make_shared<Services>(std::move(settings), watch, instance);
+    if (!works->services->seen_keys.ready())
+        return Error(ErrorKind::misconfigured, "there is no memory for the filter of keys", {},
+                     "make limits.flood-filter-keys smaller");
     std::weak_ptr<Works> weak = works;
     works->caretaker = std::make_unique<Caretaker>(
         works->services,

@@ -238,7 +238,10 @@ protocol::Event Call::atomic_ended(AtomicReport report) {
                 failure_ = std::make_exception_ptr(Rejected(response_.body, response_.status));
             recorded_ = report.status;
             note_size();
-            if (operation_->rules.claim_inside) operation_->metrics.inserts.add();
+            if (operation_->rules.claim_inside) {
+                operation_->metrics.inserts.add();
+                key_is(execution_.attempt.load(std::memory_order_relaxed) == 1);
+            }
             count_handler(report.status);
             break;
         case AtomicReport::Kind::rolled_back:

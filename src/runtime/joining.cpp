@@ -19,6 +19,7 @@ Call::SharedKind Call::shared_kind(const Answer& answer, protocol::Verdict verdi
             return ended_as_ == RecordStatus::unknown && !held ? SharedKind::again : SharedKind::answer;
         case Verdict::in_progress: return SharedKind::retry_if_time_left;
         case Verdict::fenced_off:
+        case Verdict::over_quota:  // a joiner may be another caller
         case Verdict::abandoned: return SharedKind::again;
         case Verdict::unavailable:
             return handler_ran_ || answer.fencing_token == 0 ? SharedKind::answer : SharedKind::again;

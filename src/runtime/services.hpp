@@ -3,10 +3,12 @@
 
 #include "config/settings.hpp"
 #include "nebis/engine.hpp"
+#include "runtime/caller_quota.hpp"
 #include "runtime/flights.hpp"
 #include "runtime/line_watch.hpp"
 #include "runtime/local_cache.hpp"
 #include "runtime/renewer.hpp"
+#include "runtime/seen_keys.hpp"
 #include "runtime/timers.hpp"
 
 #include <atomic>
@@ -25,6 +27,8 @@ struct Services {
           instance(std::move(name)),
           cache(settings.limits.local_cache_bytes),
           flights(settings.limits.waiters_max),
+          seen_keys(settings.limits.flood_filter_keys),
+          quota(settings.limits.quota_callers),
           renewer(watch->metrics.instance()) {}
 
     const config::Settings settings;
@@ -33,6 +37,8 @@ struct Services {
     Timers timers;
     LocalCache cache;
     Flights flights;
+    SeenKeys seen_keys;
+    CallerQuota quota;
     Renewer renewer;
 
     // ---- who is inside, for bounds and for drain

@@ -66,7 +66,9 @@ Problem problem_for(const std::exception_ptr& failure) {
     }
 }
 
-bool retryable(std::string_view word) noexcept { return word == "unavailable" || word == "overloaded"; }
+bool retryable(std::string_view word) noexcept {
+    return word == "unavailable" || word == "overloaded" || word == "too-many-new-keys";
+}
 
 Problem problem_for(const Answer& answer, const Presentation& presentation) {
     Problem problem;

@@ -75,6 +75,10 @@ constexpr ProblemType table[] = {
      "Send the same request with the same key again after Retry-After."},
     {"overloaded", 503, "Overloaded", "The server has as much to do as it takes on. Nothing was executed.",
      "Send the same request with the same key again after Retry-After."},
+    {"too-many-new-keys", 429, "Too many new keys",
+     "The caller has made as many new keys as it may for now. A key that is known is answered as ever. Nothing was "
+     "executed.",
+     "Send the same request with the same key again after Retry-After."},
     {"misconfigured", 500, "Misconfigured", "The server's settings don't fit together. Nothing was executed.",
      "An operator must act."},
     {"corrupt", 500, "Record damaged", "What is stored for this key can't be trusted. Nothing was executed.",

@@ -61,5 +61,28 @@ TEST_F(HttpCallers, faults_of_the_check_are_told_apart) {
     EXPECT_EQ(runs, 0);
 }
 
+// S59
+TEST_F(HttpCallers, S59_a_caller_with_too_many_new_keys_gets_a_429_of_its_own) {
+    ServerOptions options;
+    options.principal = [](const Request& request) -> Result<std::optional<Principal>> {
+        return std::optional<Principal>(Principal{**request.header("X-User"), ""});
+    };
+    open(std::move(options), engine("nebis: {idempotent: {quota: {new-keys: 2, window-millis: 3600000}}}"))
+        .post("/orders", by_header("createOrder"), [this](const Request& request) { return order(request); });
+    serve();
+    const auto send = [this](const std::string& user, const std::string& key) {
+        return post(key, "tea", "/orders", {{"X-User", user}});
+    };
+    EXPECT_EQ(send("alice", "1").status, 201);
+    EXPECT_EQ(send("alice", "2").status, 201);
+    const auto refused = send("alice", "3");
+    EXPECT_EQ(refused.status, 429);
+    EXPECT_EQ(word(refused), "too-many-new-keys");
+    EXPECT_GT(std::stoi(refused.header("Retry-After")), 1'000);
+    EXPECT_EQ(send("bob", "3").status, 201);
+    EXPECT_TRUE(replayed(send("alice", "1"))) << "what she sent before is answered as ever";
+    EXPECT_EQ(runs, 3);
+}
+
 }  // namespace
 }  // namespace nebis::http

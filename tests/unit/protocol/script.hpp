@@ -39,6 +39,7 @@ inline std::string_view word(Verdict verdict) {
         case Verdict::fenced_off: return "fenced_off";
         case Verdict::unavailable: return "unavailable";
         case Verdict::abandoned: return "abandoned";
+        case Verdict::over_quota: return "over_quota";
     }
     return "?";
 }
@@ -86,6 +87,8 @@ inline std::string text(const Action& action) {
 // ---- events --------------------------------------------------------------------------------------------------------
 
 inline Event start() { return {.kind = Event::Kind::start}; }
+inline Event start_unseen() { return {.kind = Event::Kind::start, .unseen = true}; }
+inline Event start_over_quota() { return {.kind = Event::Kind::start, .over_quota = true}; }
 inline Event proceed() { return {.kind = Event::Kind::proceed}; }
 inline Event timer() { return {.kind = Event::Kind::timer}; }
 inline Event abandon() { return {.kind = Event::Kind::abandon}; }

@@ -26,6 +26,9 @@ Result<std::shared_ptr<Gate>> gate(Options options = {});
 Result<std::shared_ptr<Lock>> lock(Options options = {});
 Result<std::shared_ptr<ResultCache>> result_cache(Options options = {});
 
+/// What the settings of a configuration's `lock` mean. **Errors**: `misconfigured`, code "redis-setting".
+Result<Options> options_of(const DriverSettings& settings);
+
 /// Registers the gate driver "redis" and its settings.
 void add_to(Drivers& drivers);
 
