@@ -2,6 +2,7 @@
 #include "migrate.hpp"
 #include "nebis/migrate.hpp"
 #include "nebis/version.hpp"
+#include "reseal.hpp"
 
 #include <cstdio>
 #include <exception>
@@ -29,12 +30,14 @@ int main(int argc, char** argv) {
         CLI::App app{
             "Examples:\n"
             "  nebis migrate status --config nebis.yaml   what the record tables lack\n"
-            "  nebis migrate up --config nebis.yaml       bring it\n\n"
+            "  nebis migrate up --config nebis.yaml       bring it\n"
+            "  nebis reseal --config nebis.yaml           bring stored snapshots under a new key\n\n"
             "Idempotency for a fleet of services: tools for operators."};
         app.name("nebis");
         app.set_version_flag("--version", std::string(nebis::version()));
         app.require_subcommand(1);
         nebis::app::add_migrate(app, code);
+        nebis::app::add_reseal(app, code);
         try {
             app.parse(argc, argv);
         } catch (const CLI::ParseError& error) {

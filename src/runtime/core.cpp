@@ -5,6 +5,8 @@
 #include "runtime/extensions.hpp"
 #include "runtime/own_thread.hpp"
 #include "runtime/owner.hpp"
+#include "runtime/sealed_gate.hpp"
+#include "runtime/sealed_store.hpp"
 
 #include <unistd.h>
 
@@ -56,6 +58,9 @@ Result<std::shared_ptr<Core>> Core::make(Engine::Parts parts, config::Settings s
     std::shared_ptr<Core> core(new Core);
     core->parts_ = std::move(parts);
 
+    auto ring = seal::KeyRing::make(config::seal_keys(settings.seal), settings.seal.current);
+    if (!ring) return std::move(ring).error();
+    auto sealing = std::make_shared<const Sealing>(*std::move(ring), settings.seal.required);
     const std::string instance = settings.instance.empty() ? own_instance_name() : settings.instance;
     auto watch = std::make_shared<Watch>();
     observe::LogOptions log;
@@ -66,7 +71,7 @@ Result<std::shared_ptr<Core>> Core::make(Engine::Parts parts, config::Settings s
     watch->messages = observe::Messages(settings.messages.language, settings.messages.overrides);
 
     auto works = std::make_shared<Works>();
-    works->services = std::make_shared<Services>(std::move(settings), watch, instance);
+    works->services = std::make_shared<Services>(std::move(settings), watch, instance, std::move(sealing));
     std::weak_ptr<Works> weak = works;
     works->caretaker = std::make_unique<Caretaker>(
         works->services,
@@ -125,8 +130,8 @@ Result<void> Core::open_gate() {
     options.breaker_failures = with.breaker.failures;
     options.breaker_open = with.breaker.open;
     options.session_wait = with.lock.session_wait;
-    works_->gate =
-        GateLine::make(std::move(gate), std::move(options), services()->timers, LineWatch(services()->watch, "lock"));
+    works_->gate = GateLine::make(sealed(std::move(gate), services()->sealing), std::move(options), services()->timers,
+                                  LineWatch(services()->watch, "lock"));
     return {};
 }
 
@@ -167,7 +172,7 @@ Result<Core::Place> Core::place(const std::string& data_source, const std::strin
     options.breaker_open = with.breaker.open;
     options.session_wait = source.session_wait;
     Place place;
-    place.store = StoreLine::make(std::move(store), std::move(options), services()->timers,
+    place.store = StoreLine::make(sealed(std::move(store), services()->sealing), std::move(options), services()->timers,
                                   LineWatch(services()->watch, data_source));
     place.changes = std::make_shared<ChangeWatch>(place.store, works_->gate ? works_->gate->gate() : nullptr);
     works_->places.emplace(name, place);

@@ -3,6 +3,8 @@
 #include "pool.hpp"
 #include "postgres_store.hpp"
 #include "requests.hpp"
+#include "runtime/execution_state.hpp"
+#include "runtime/sealing.hpp"
 #include "schema.hpp"
 
 #include <algorithm>
@@ -55,8 +57,8 @@ Response kept(const Response& response, std::size_t max_body) {
 /// COMMIT is sent, whatever goes wrong is surely rolled back: the server refuses every other commit (`Sql::guard`).
 class Attempt {
 public:
-    Attempt(detail::Pool& pool, const AtomicClaim& claim, std::string table, Deadline deadline)
-        : pool_(pool), claim_(claim), table_(std::move(table)), deadline_(deadline) {}
+    Attempt(detail::Pool& pool, const AtomicClaim& claim, std::string table, Execution& execution, Deadline deadline)
+        : pool_(pool), claim_(claim), table_(std::move(table)), execution_(execution), deadline_(deadline) {}
 
     AtomicReport run(const TransactionRunner::Body& body) {
         auto lent = pool_.lend(table_, deadline_);
@@ -163,13 +165,16 @@ private:
     }
 
     AtomicReport finish(AtomicReport report) {
-        const Response response = kept(report.response, claim_.max_response_bytes);
+        const auto response =
+            runtime::sealed_for(execution_.state().get(), kept(report.response, claim_.max_response_bytes),
+                                claim_.trace_id, claim_.version);
+        if (!response) return not_committed(std::move(report), response.error());
         FinishRequest request;
         request.trace_id = claim_.trace_id;
         request.version = claim_.version;
         request.owner = claim_.owner;
         request.status = report.status;
-        request.response = &response;
+        request.response = &*response;
         request.retention_millis = claim_.retention_millis;
         const Params end = finished_rows(std::span(&request, 1));
         const Sql first = report.status == RecordStatus::rejected ? Sql::undo_body : Sql::release_body;
@@ -203,6 +208,7 @@ private:
     detail::Pool& pool_;
     const AtomicClaim& claim_;
     const std::string table_;
+    Execution& execution_;
     const Deadline deadline_;
     Connection* connection_ = nullptr;
     std::string transaction_;  ///< its number on the server
@@ -212,9 +218,9 @@ class Runner final : public TransactionRunner {
 public:
     explicit Runner(std::shared_ptr<detail::Pool> pool) : pool_(std::move(pool)) {}
 
-    AtomicReport run(const AtomicClaim& claim, Execution&, const Body& body, Deadline deadline) override {
+    AtomicReport run(const AtomicClaim& claim, Execution& execution, const Body& body, Deadline deadline) override {
         const auto* const store = dynamic_cast<const PostgresStore*>(claim.store);
-        return Attempt(*pool_, claim, store ? store->table() : default_table, deadline).run(body);
+        return Attempt(*pool_, claim, store ? store->table() : default_table, execution, deadline).run(body);
     }
 
     bool serves(const Store& store) const noexcept override {

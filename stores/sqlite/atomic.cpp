@@ -2,6 +2,7 @@
 #include "errors.hpp"
 #include "rows.hpp"
 #include "runtime/execution_state.hpp"
+#include "runtime/sealing.hpp"
 #include "sqlite_store.hpp"
 
 #include <algorithm>
@@ -189,13 +190,18 @@ private:
     }
 
     AtomicReport finish(AtomicReport report) {
-        const Response response = kept(report.response, claim_.max_response_bytes);
+        const auto response = runtime::sealed_for(
+            execution_.state().get(), kept(report.response, claim_.max_response_bytes), claim_.trace_id, version_);
+        if (!response) {
+            report.error = response.error();
+            return rolled_back(std::move(report));
+        }
         FinishRequest request;
         request.trace_id = claim_.trace_id;
         request.version = version_;
         request.owner = claim_.owner;
         request.status = report.status;
-        request.response = &response;
+        request.response = &*response;
         request.retention_millis = claim_.retention_millis;
         auto written = write_end(request);
         if (!written) {
@@ -354,7 +360,9 @@ Result<void> finish_in(const Execution& execution, sqlite3* transaction, const R
                      "to fail, roll back and throw");
     Rows rows;
     if (auto ready = rows.prepare(transaction, std::string(how.table), Rows::Part::finish); !ready) return ready;
-    const Response stored = kept(response, how.max_response_bytes);
+    const auto stored = runtime::sealed_for(execution.state().get(), kept(response, how.max_response_bytes),
+                                            execution.trace_id(), execution.fencing_token());
+    if (!stored) return stored.error();
     const auto micros =
         std::chrono::duration_cast<std::chrono::microseconds>(std::chrono::system_clock::now().time_since_epoch())
             .count();
@@ -363,7 +371,7 @@ Result<void> finish_in(const Execution& execution, sqlite3* transaction, const R
     request.version = execution.fencing_token();
     request.owner = execution.state()->owner;
     request.status = how.status;
-    request.response = &stored;
+    request.response = &*stored;
     request.retention_millis = how.retention.count();
     auto finished = rows.finish(request, {micros / 1000, static_cast<std::uint64_t>(micros)});
     if (!finished) return std::move(finished).error();
