@@ -108,6 +108,7 @@ struct OperationSettings {
     std::size_t max_request_bytes = 1024 * 1024;
     std::size_t max_response_bytes = 256 * 1024;
     bool store_request = false;
+    std::vector<std::string> redact;  ///< paths of a request's body that its snapshot doesn't show
 
     // where records live
     std::string data_source = "primary";

@@ -241,12 +241,14 @@ Result<std::shared_ptr<OperationState>> Core::build(const Policy& policy) {
         return std::move(found).error();
     auto who = identifier(*settings);
     if (!who) return std::move(who).error();
+    auto hides = identify::NoiseFilter::make(settings->redact);
+    if (!hides) return std::move(hides).error();
     auto where = place(settings->data_source, settings->table);
     if (!where) return std::move(where).error();
     if (auto same = guard_key_rule(*settings, *who, *where->store); !same) return std::move(same).error();
     auto& metrics = services()->watch->metrics.operation(settings->operation);
-    auto state = std::make_shared<OperationState>(*std::move(settings), *std::move(who), where->store, where->changes,
-                                                  works_->gate, metrics);
+    auto state = std::make_shared<OperationState>(*std::move(settings), *std::move(who), *std::move(hides),
+                                                  where->store, where->changes, works_->gate, metrics);
     state->policy = policy;
     for (const std::string& warning : state->warnings)
         services()->watch->log->write({.level = observe::Level::warn,

@@ -39,6 +39,8 @@ struct ExecutionState {
 
     const Sealing* sealing = nullptr;  ///< of the engine, which outlives this; what a runner writes goes through it
 
+    bool keeps_no_answer = false;  ///< `atomic` with max-response-bytes 0: the record is a tombstone
+
     std::uint32_t lease_slot = 0;  ///< the renewer's own
 
     bool holds_lease() noexcept {

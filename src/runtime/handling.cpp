@@ -5,6 +5,7 @@
 #include "runtime/completion_state.hpp"
 #include "runtime/futex.hpp"
 #include "runtime/probe.hpp"
+#include "runtime/redaction.hpp"
 #include "runtime/sealed_store.hpp"
 
 #include <cxxabi.h>
@@ -163,9 +164,15 @@ void Call::note_size() {
 
 /// A snapshot that can't be cleaned isn't kept.
 std::string Call::redacted(const Request& request) const {
-    if (!operation_->settings.redactor.object) return request.body;
+    const config::OperationSettings& settings = operation_->settings;
     try {
-        return operation_->settings.redactor.object->redact(request.body, request.content_type);
+        std::string body = request.body;
+        if (!settings.redact.empty() && !body.empty()) {
+            auto cleaned = redacted_json(body, operation_->redact, settings.max_request_bytes);
+            if (!cleaned) return {};
+            body = *std::move(cleaned);
+        }
+        return settings.redactor.object ? settings.redactor.object->redact(body, request.content_type) : body;
     } catch (...) {
         NEBIS_MARK("the redactor threw");
         return {};
@@ -215,6 +222,7 @@ AtomicReport Call::transact(const Action& action) {
     claim.max_response_bytes = settings.max_response_bytes;
     claim.lock_wait = operation_->rules.wait_for_answer ? std::max(settings.budget, settings.wait) : settings.budget;
     claim.store = &without_seals(*operation_->store->store());
+    execution_.keeps_no_answer = settings.max_response_bytes == 0;
     handler_started_ = Clock::now();
     Execution execution = this->execution();
     // A transaction has no lease to renew once it holds its row; what bounds it is the lease's greatest length.

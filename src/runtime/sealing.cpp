@@ -40,6 +40,8 @@ bool is_sealed(const Response& response) noexcept {
 
 Result<Response> sealed_for(const ExecutionState* state, Response response, std::string_view trace_id,
                             std::uint64_t version) {
+    if (state && state->keeps_no_answer && !(response.body.empty() && response.headers.empty()))
+        response = Response{response.status, {}, {}, true};
     if (!state || !state->sealing || !state->sealing->on()) return response;
     return state->sealing->seal(response, trace_id, version);
 }

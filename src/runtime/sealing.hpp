@@ -49,8 +49,8 @@ private:
 
 /// Whether it is one that only Sealing::open reads.
 bool is_sealed(const Response& response) noexcept;
-/// What a transaction runner writes in place of a response, for the attempt of `state`. Null or without keys: the
-/// response itself. **Errors**: as Sealing::seal.
+/// What a transaction runner writes in place of a response, for the attempt of `state`: sealed if there are keys, a
+/// tombstone where no answer is kept. Null: the response itself. **Errors**: as Sealing::seal.
 Result<Response> sealed_for(const ExecutionState* state, Response response, std::string_view trace_id,
                             std::uint64_t version);
 /// What is kept of a request body when nothing seals: what looks sealed could never be read again.

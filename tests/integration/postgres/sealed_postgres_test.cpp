@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "support/postgres_server.hpp"
-#include "support/sealed_cases.hpp"
+#include "support/resealing_cases.hpp"
 
 namespace nebis::test {
 namespace {

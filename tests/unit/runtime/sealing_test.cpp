@@ -4,7 +4,7 @@
 #include "runtime/sealed_gate.hpp"
 #include "runtime/sealed_store.hpp"
 #include "runtime/snapshot.hpp"
-#include "support/sealed_cases.hpp"
+#include "support/resealing_cases.hpp"
 #include "unit/stores/temporary_folder.hpp"
 
 namespace nebis::test {
@@ -147,6 +147,13 @@ TEST_P(SealedAtomic, S52_a_lost_key_refuses_and_runs_nothing) {
     EXPECT_EQ(refused.error->kind(), ErrorKind::corrupt);
     EXPECT_EQ(refused.error->code(), "snapshot-key-missing");
     EXPECT_FALSE(refused.handler_ran);
+    EXPECT_EQ(runs_, 1);
+}
+
+TEST_P(SealedAtomic, S52_an_operation_that_keeps_no_answer_leaves_a_tombstone) {
+    EXPECT_EQ(run("max-response-bytes: 0", "a").response.body, "the answer 1");
+    EXPECT_EQ(stored().response.value(), (Response{201, {}, {}, true}));
+    EXPECT_TRUE(run("max-response-bytes: 0", "a").response.tombstone);
     EXPECT_EQ(runs_, 1);
 }
 
