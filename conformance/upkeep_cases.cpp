@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "nebis/rewrite.hpp"
 #include "store_bench.hpp"
 
 #include <algorithm>
@@ -171,6 +172,53 @@ void waiters_are_woken(StoreBench& b) {
     b.expect(woken, "a waiter is woken after a finish and finds it");
 }
 
+void rows_are_paged_and_rewritten(StoreBench& b) {
+    auto* const rewriter = dynamic_cast<RowRewriter*>(&b.session());
+    if (!rewriter) return b.not_asked("can't rewrite rows");
+    for (const char* key : {"b", "a", "c", "e", "d"}) b.prepared(key, RecordStatus::success, 1);
+    std::string keys, after;
+    std::vector<Record> rows;
+    do {
+        auto page = b.take(rewriter->page(after, 2, StoreBench::soon()), "page answers");
+        for (Record& row : page.rows) {
+            keys += row.trace_id;
+            rows.push_back(std::move(row));
+        }
+        after = page.last;
+    } while (!after.empty());
+    b.equal(keys, std::string("abcde"), "each row once, in the order of the keys");
+    b.equal(rows.size(), std::size_t{5}, "all of them");
+
+    const auto rewrite = [&](const Record& seen) {
+        const Response fresh = response("rewritten");
+        const RewriteRequest request{&seen, "{2}", &fresh};
+        Result<bool> out = false;
+        rewriter->rewrite({&request, 1}, {&out, 1}, StoreBench::soon());
+        return b.take(std::move(out), "rewrite answers");
+    };
+    const Record before = b.row("a");
+    b.expect(rewrite(rows[0]), "a row that nobody touched is rewritten");
+    Record now = b.row("a", &b.other_session());
+    b.expect(now.request_body == "{2}" && now.response == response("rewritten"), "for everybody to see");
+    b.expect(now.status == before.status && now.version == before.version && now.owner == before.owner &&
+                 now.lease_expire_time == before.lease_expire_time && now.expire_time == before.expire_time &&
+                 now.update_time == before.update_time && now.create_time == before.create_time &&
+                 now.attempts == before.attempts && now.outcome_ref == before.outcome_ref,
+             "and nothing else of it changes");
+
+    const auto stale = [&](auto change) {
+        Record seen = rows[1];
+        change(seen);
+        return !rewrite(seen);
+    };
+    b.expect(stale([](Record& seen) { --seen.version; }), "another version is left alone");
+    b.expect(stale([](Record& seen) { seen.owner = owner(9); }), "another owner's");
+    b.expect(stale([](Record& seen) { seen.status = RecordStatus::unknown; }), "another status");
+    b.expect(stale([](Record& seen) { --seen.update_time; }), "one written since");
+    b.expect(stale([](Record& seen) { seen.trace_id = "none"; }), "one that is gone");
+    b.expect(b.row("b").request_body != "{2}", "and keeps its bodies");
+}
+
 }  // namespace
 
 std::vector<StoreCase> upkeep_cases() {
@@ -180,6 +228,7 @@ std::vector<StoreCase> upkeep_cases() {
         {"clean_deletes_expired_finals_only", clean_up_deletes_expired_finals_only},
         {"clean_in_small_batches_ends", clean_up_in_small_batches_ends},
         {"purge_is_exact", purge_is_exact},
+        {"rows_are_paged_and_rewritten", rows_are_paged_and_rewritten},
         {"clock_runs", clock_runs},
         {"key_rule_stands_until_accepted", key_rule_stands_until_accepted},
         {"schema_can_be_made_again", schema_can_be_made_again},

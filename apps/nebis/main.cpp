@@ -2,6 +2,7 @@
 #include "migrate.hpp"
 #include "nebis/migrate.hpp"
 #include "nebis/version.hpp"
+#include "reseal.hpp"
 #include "selftest.hpp"
 #include "v1.hpp"
 
@@ -32,6 +33,7 @@ int main(int argc, char** argv) {
             "Examples:\n"
             "  nebis migrate status --config nebis.yaml   what the record tables lack\n"
             "  nebis migrate up --config nebis.yaml       bring it\n"
+            "  nebis reseal --config nebis.yaml           bring stored snapshots under a new key\n"
             "  nebis selftest --config nebis.yaml         whether store and lock service keep their promises\n"
             "  nebis v1 scan --config nebis.yaml          what version 1 left in Redis\n\n"
             "Idempotency for a fleet of services: tools for operators."};
@@ -39,6 +41,7 @@ int main(int argc, char** argv) {
         app.set_version_flag("--version", std::string(nebis::version()));
         app.require_subcommand(1);
         nebis::app::add_migrate(app, code);
+        nebis::app::add_reseal(app, code);
         nebis::app::add_selftest(app, code);
         nebis::app::add_v1(app, code);
         try {

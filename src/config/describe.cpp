@@ -74,6 +74,7 @@ private:
         };
         if (path.starts_with("datasources.")) collect(shown_.data_sources);
         if (path.starts_with("token.keys.")) collect(shown_.token.keys);
+        if (path.starts_with("seal.keys.")) collect(shown_.seal.keys);
         if (path.starts_with("messages.overrides.")) collect(shown_.messages.overrides);
         return names;
     }

@@ -316,6 +316,48 @@ std::vector<Row> token_rows() {
     };
 }
 
+std::vector<Row> seal_rows() {
+    using T = Target;
+    return {
+        {.path = "seal.keys.<name>.secret",
+         .field = [](T& t) -> Field { return &t.settings.seal.keys[std::string(t.name)].secret; },
+         .kind = Kind::secret,
+         .min = 32,
+         .max = 1'024,
+         .alternative = "seal-secret",
+         .fleet = true,
+         .unset = "none: snapshots are stored as they are",
+         .about =
+             "A secret that seals stored snapshots (AES-256-GCM), at least 32 random bytes. With a key, every "
+             "body in a record and in the lock service is sealed. `<name>` is the key id that sealed bodies carry: "
+             "1 to 16 letters, digits, `_`, `-`. A record whose key is gone is refused, never run again."},
+        {.path = "seal.keys.<name>.secret-file",
+         .field = [](T& t) -> Field { return &t.settings.seal.keys[std::string(t.name)].file; },
+         .kind = Kind::text,
+         .min = 1,
+         .max = 4'096,
+         .alternative = "seal-secret",
+         .fleet = true,
+         .unset = "see `secret`",
+         .about = "The same, read from a file that only its owner can read; one line break at its end doesn't count."},
+        {.path = "seal.current",
+         .field = [](T& t) -> Field { return &t.settings.seal.current; },
+         .kind = Kind::text,
+         .min = 1,
+         .max = 16,
+         .check = check_plain_name,
+         .unset = "the only key",
+         .about = "Id of the key that seals; all keys open. To rotate: add a key everywhere, make it current "
+                  "everywhere, run `nebis reseal`, drop the old one."},
+        {.path = "seal.required",
+         .field = [](T& t) -> Field { return &t.settings.seal.required; },
+         .kind = Kind::flag,
+         .fleet = true,
+         .about = "Refuse records whose snapshots aren't sealed. Leave it off until every instance seals and the older "
+                  "records are sealed or gone."},
+    };
+}
+
 std::vector<Row> http_rows() {
     using T = Target;
     return {
@@ -432,7 +474,7 @@ std::vector<Row> http_rows() {
 
 std::vector<Row> instance_rows() {
     std::vector<Row> all;
-    for (auto rows : {store_rows(), upkeep_rows(), limit_rows(), token_rows(), http_rows()}) {
+    for (auto rows : {store_rows(), upkeep_rows(), limit_rows(), token_rows(), seal_rows(), http_rows()}) {
         all.insert(all.end(), rows.begin(), rows.end());
     }
     return all;

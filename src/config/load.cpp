@@ -253,10 +253,19 @@ private:
     }
 
     void read_secrets(bool others_can_read) {
-        auto& token = settings_.token;
-        const Row& rule = *find_row("token.keys.<name>.secret");
-        for (auto& [id, key] : token.keys) {
-            const auto path = "token.keys." + id;
+        read_keys("token.keys", settings_.token.keys, others_can_read);
+        check_current("token", "signs", settings_.token);
+        read_keys("seal.keys", settings_.seal.keys, others_can_read);
+        check_current("seal", "seals", settings_.seal);
+        if (settings_.seal.required && settings_.seal.keys.empty())
+            blame(place("seal.required"), "seal.required",
+                  {"sealed snapshots need a key", "set seal.keys.<id>.secret-file"});
+    }
+
+    void read_keys(const std::string& section, std::map<std::string, KeySecret>& keys, bool others_can_read) {
+        const Row& rule = *find_row(section + ".<name>.secret");
+        for (auto& [id, key] : keys) {
+            const auto path = section + "." + id;
             if (key.file.empty()) {
                 if (others_can_read && place(path + ".secret").source == name_) {
                     warn(place(path + ".secret"), "everybody on this machine can read this file, and it holds a secret",
@@ -283,13 +292,17 @@ private:
             }
             key.secret = std::move(secret);
         }
-        if (!token.current.empty() && !token.keys.contains(token.current)) {
-            blame(place("token.current"), "token.current",
-                  {"there is no key '" + token.current + "' under token.keys", "name one of the keys there"});
+    }
+
+    template <class Section>
+    void check_current(const std::string& name, const std::string& does, const Section& section) {
+        if (!section.current.empty() && !section.keys.contains(section.current)) {
+            blame(place(name + ".current"), name + ".current",
+                  {"there is no key '" + section.current + "' under " + name + ".keys", "name one of the keys there"});
         }
-        if (token.current.empty() && token.keys.size() > 1) {
-            blame(first_place("token.keys"), "token.keys",
-                  {"holds several keys", "say with token.current which one signs"});
+        if (section.current.empty() && section.keys.size() > 1) {
+            blame(first_place(name + ".keys"), name + ".keys",
+                  {"holds several keys", "say with " + name + ".current which one " + does});
         }
     }
 

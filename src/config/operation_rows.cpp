@@ -503,7 +503,8 @@ std::vector<Row> operation_rows() {
          .min = 0,
          .max = 16 * mebibyte,
          .reload = true,
-         .about = "Larger answers are given once but not kept: duplicates learn that the request is done.",
+         .about = "Larger answers are given once but not kept: duplicates learn that the request is done. `0` keeps no "
+                  "answer at all, only that it was given.",
          .too_low = "duplicates get no answer to replay",
          .too_high = "large rows slow every write of the table"},
         {.path = "store-request",
@@ -513,6 +514,17 @@ std::vector<Row> operation_rows() {
          .reload = true,
          .about = "Keep a redacted snapshot of the request in the record. It helps people who settle unknown outcomes, "
                   "and holds personal data."},
+        {.path = "redact",
+         .field = [](T& t) -> Field { return &t.operation.redact; },
+         .kind = Kind::list,
+         .operation = true,
+         .max = 64,
+         .check = check_json_pointer,
+         .reload = true,
+         .about =
+             "Fields of a JSON body that the request's snapshot shows as `***`, as exact JSON pointers; `*` stands "
+             "for one level: `[/card/number, /items/*/note]`. A body that isn't JSON is then not kept. An "
+             "operation's list replaces the general one."},
         {.path = "redactor",
          .field = [](T& t) -> Field { return &t.operation.redactor.name; },
          .kind = Kind::text,

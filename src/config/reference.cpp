@@ -33,6 +33,7 @@ constexpr std::array sections{
     Section{"Upkeep", "scheduler-enabled", ""},
     Section{"Limits of the instance", "batch-max", ""},
     Section{"One-time tokens", "token.keys.<name>.secret", ""},
+    Section{"Sealed snapshots", "seal.keys.<name>.secret", ""},
     Section{"HTTP and messages", "http.listen", ""},
 };
 

@@ -274,4 +274,10 @@ TokenKeys token_keys(const TokenSettings& token) {
     return keys;
 }
 
+std::vector<seal::RingKey> seal_keys(const SealSettings& seal) {
+    std::vector<seal::RingKey> keys;
+    for (const auto& [id, secret] : seal.keys) keys.push_back({.id = id, .secret = secret.secret});
+    return keys;
+}
+
 }  // namespace nebis::config

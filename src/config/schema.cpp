@@ -119,7 +119,7 @@ public:
 private:
     static std::string name_pattern(const std::string& path) {
         if (path == "operations.") return "^[A-Za-z0-9._:/{} -]{1,64}$";
-        if (path == "token.keys.") return "^[A-Za-z0-9_-]{1,16}$";
+        if (path == "token.keys." || path == "seal.keys.") return "^[A-Za-z0-9_-]{1,16}$";
         if (path != "messages.overrides.") return "^[A-Za-z0-9._-]+$";
         std::string ids;
         for (const auto& row : observe::message_table()) ids += (ids.empty() ? "" : "|") + std::string(row.id);

@@ -4,6 +4,7 @@
 #include "nebis/policy.hpp"
 #include "nebis/token.hpp"
 #include "observe/messages.hpp"
+#include "seal/key_ring.hpp"
 
 #include <chrono>
 #include <cstddef>
@@ -109,6 +110,7 @@ struct OperationSettings {
     std::size_t max_request_bytes = 1024 * 1024;
     std::size_t max_response_bytes = 256 * 1024;
     bool store_request = false;
+    std::vector<std::string> redact;  ///< paths of a request's body that its snapshot doesn't show
 
     // where records live
     std::string data_source = "primary";
@@ -159,15 +161,22 @@ struct BreakerSettings {
     std::chrono::milliseconds open{1'000};
 };
 
-/// One secret of the token service.
-struct TokenSecret {
+/// A secret that has an id.
+struct KeySecret {
     std::string secret;
     std::string file;  ///< where `secret` was read from; empty: it stands in the configuration
 };
 struct TokenSettings {
-    std::map<std::string, TokenSecret> keys;  ///< by key id
-    std::string current;                      ///< id of the key that signs; the only key when empty
+    std::map<std::string, KeySecret> keys;  ///< by key id
+    std::string current;                    ///< id of the key that signs; the only key when empty
     std::chrono::milliseconds lifetime{1'800'000};
+};
+
+/// Sealing of stored snapshots; off without keys.
+struct SealSettings {
+    std::map<std::string, KeySecret> keys;  ///< by key id
+    std::string current;                    ///< id of the key that seals; the only key when empty
+    bool required = false;                  ///< what isn't sealed is refused
 };
 
 enum class InProgressStatus : std::uint8_t { conflict, too_early, accepted };       ///< 409, 425, 202
@@ -203,6 +212,7 @@ struct Settings {
     LimitSettings limits;
     BreakerSettings breaker;
     TokenSettings token;
+    SealSettings seal;
     HttpSettings http;
     MessageSettings messages;
 
@@ -216,6 +226,9 @@ struct Settings {
 
 /// The token secrets as TokenService::make takes them.
 TokenKeys token_keys(const TokenSettings& token);
+
+/// The keys that seal, as KeyRing::make takes them.
+std::vector<seal::RingKey> seal_keys(const SealSettings& seal);
 
 /// Where an operation's value of this key was written: for the operation itself, else for all; a value of code has the
 /// operation for its source.

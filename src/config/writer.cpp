@@ -230,7 +230,7 @@ bool Writer::good_name(const std::vector<std::string>& path, const std::string& 
             complaint = Complaint{"is no message", near ? "did you mean '" + std::string(*near) + "'?"
                                                         : "docs/configuration.md lists their ids"};
         }
-    } else if (section == "token.keys") {
+    } else if (section == "token.keys" || section == "seal.keys") {
         complaint = check_plain_name(name);
         if (!complaint && (name.size() > 16 || name.find('.') != std::string::npos))
             complaint = Complaint{"is no key id", ""};

@@ -2,6 +2,7 @@
 #include "driver/atomic.hpp"
 
 #include "runtime/execution_state.hpp"
+#include "runtime/sealing.hpp"
 
 #include <cxxabi.h>
 
@@ -47,12 +48,11 @@ Error body_left_it_unusable() {
         .with_code("transaction-lost");
 }
 
-Response kept(const Response& response, std::size_t max_body) {
-    if (max_body == 0 || response.body.size() <= max_body) return response;
-    Response tombstone;
-    tombstone.status = response.status;
-    tombstone.tombstone = true;
-    return tombstone;
+Result<Response> kept(const Execution& execution, std::uint64_t version, const Response& response,
+                      std::size_t max_body) {
+    const bool whole = max_body == 0 || response.body.size() <= max_body;
+    return runtime::sealed_for(execution.state().get(), whole ? response : Response{response.status, {}, {}, true},
+                               execution.trace_id(), version);
 }
 
 BodyEnd run_body(const TransactionRunner::Body& body, void* transaction) {

@@ -22,9 +22,11 @@ Error body_ended_it();
 Error body_ignored_an_error();
 Error body_left_it_unusable();
 
-/// What is written into the record: larger bodies leave a tombstone (0: keep whatever it is). The first caller gets the
-/// whole answer.
-Response kept(const Response& response, std::size_t max_body);
+/// What is written into that attempt's record, whose version it will be: larger bodies leave a tombstone (0: keep
+/// whatever it is), and what is kept is sealed where there are keys. The first caller gets the whole answer.
+/// **Errors**: as sealing's; then nothing may be committed.
+Result<Response> kept(const Execution& execution, std::uint64_t version, const Response& response,
+                      std::size_t max_body);
 
 /// How a body ended: `report` holds its response and status, or what it threw.
 struct BodyEnd {

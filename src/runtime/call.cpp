@@ -4,6 +4,7 @@
 #include "runtime/futex.hpp"
 #include "runtime/owner.hpp"
 #include "runtime/recycled.hpp"
+#include "runtime/sealed_store.hpp"
 
 #include <utility>
 
@@ -20,7 +21,7 @@ std::optional<Error> wiring(const OperationState& operation, const Handler& hand
                                   "' is bound to a database, but the operation isn't atomic",
                      {}, atomic ? "wrap it with nebis::sqlite::atomic(db, body)" : "set mode: atomic");
     }
-    if (atomic && !handler.runner()->serves(*operation.store->store()))
+    if (atomic && !handler.runner()->serves(without_seals(*operation.store->store())))
         return Error(
             ErrorKind::misconfigured,
             "operation '" + *operation.name + "' keeps its records in another database than its handler works in", {},
@@ -33,7 +34,9 @@ std::optional<Error> wiring(const OperationState& operation, const Handler& hand
 }  // namespace
 
 Call::Call(std::shared_ptr<Services> services, std::shared_ptr<OperationState> operation)
-    : services_(std::move(services)), operation_(std::move(operation)), machine_(&operation_->rules) {}
+    : services_(std::move(services)), operation_(std::move(operation)), machine_(&operation_->rules) {
+    execution_.sealing = services_->sealing.get();
+}
 
 /// A call that is dropped half-way (a cancelled thread unwinds through the handler) leaves its record to its lease, and
 /// nothing else behind.

@@ -167,6 +167,7 @@ private:
     Event call_handler();
     Event not_started(Event::Kind ended, const char* why);
     Event handler_ended(std::optional<Response> response, std::exception_ptr failure);
+    std::optional<Error> seal_request(BeginRequest& begin, std::string& body) const;
     AtomicReport transact(const Action& action);
     Event atomic_ended(AtomicReport report);
     Event atomic_unprotected();

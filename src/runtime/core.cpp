@@ -5,6 +5,8 @@
 #include "runtime/extensions.hpp"
 #include "runtime/own_thread.hpp"
 #include "runtime/owner.hpp"
+#include "runtime/sealed_gate.hpp"
+#include "runtime/sealed_store.hpp"
 
 #include <unistd.h>
 
@@ -56,6 +58,9 @@ Result<std::shared_ptr<Core>> Core::make(Engine::Parts parts, config::Settings s
     std::shared_ptr<Core> core(new Core);
     core->parts_ = std::move(parts);
 
+    auto ring = seal::KeyRing::make(config::seal_keys(settings.seal), settings.seal.current);
+    if (!ring) return std::move(ring).error();
+    auto sealing = std::make_shared<const Sealing>(*std::move(ring), settings.seal.required);
     const std::string instance = settings.instance.empty() ? own_instance_name() : settings.instance;
     auto watch = std::make_shared<Watch>();
     observe::LogOptions log;
@@ -66,7 +71,7 @@ Result<std::shared_ptr<Core>> Core::make(Engine::Parts parts, config::Settings s
     watch->messages = observe::Messages(settings.messages.language, settings.messages.overrides);
 
     auto works = std::make_shared<Works>();
-    works->services = std::make_shared<Services>(std::move(settings), watch, instance);
+    works->services = std::make_shared<Services>(std::move(settings), watch, instance, std::move(sealing));
     if (!works->services->seen_keys.ready())
         return Error(ErrorKind::misconfigured, "there is no memory for the filter of keys", {},
                      "make limits.flood-filter-keys smaller");
@@ -128,8 +133,8 @@ Result<void> Core::open_gate() {
     options.breaker_failures = with.breaker.failures;
     options.breaker_open = with.breaker.open;
     options.session_wait = with.lock.session_wait;
-    works_->gate =
-        GateLine::make(std::move(gate), std::move(options), services()->timers, LineWatch(services()->watch, "lock"));
+    works_->gate = GateLine::make(sealed(std::move(gate), services()->sealing), std::move(options), services()->timers,
+                                  LineWatch(services()->watch, "lock"));
     return {};
 }
 
@@ -177,7 +182,7 @@ Result<Core::Place> Core::place(const std::string& data_source, const std::strin
     options.breaker_failures = with.breaker.failures;
     options.breaker_open = with.breaker.open;
     options.session_wait = source.session_wait;
-    place.store = StoreLine::make(std::move(store), std::move(options), services()->timers,
+    place.store = StoreLine::make(sealed(std::move(store), services()->sealing), std::move(options), services()->timers,
                                   LineWatch(services()->watch, data_source));
     place.changes = std::make_shared<ChangeWatch>(place.store, works_->gate ? works_->gate->gate() : nullptr);
     {
@@ -249,12 +254,14 @@ Result<std::shared_ptr<OperationState>> Core::build(const Policy& policy) {
         return std::move(found).error();
     auto who = identifier(*settings);
     if (!who) return std::move(who).error();
+    auto hides = identify::NoiseFilter::make(settings->redact);
+    if (!hides) return std::move(hides).error();
     auto where = place(settings->data_source, settings->table);
     if (!where) return std::move(where).error();
     if (auto same = guard_key_rule(*settings, *who, *where->store); !same) return std::move(same).error();
     auto& metrics = services()->watch->metrics.operation(settings->operation);
-    auto state = std::make_shared<OperationState>(*std::move(settings), *std::move(who), where->store, where->changes,
-                                                  works_->gate, metrics);
+    auto state = std::make_shared<OperationState>(*std::move(settings), *std::move(who), *std::move(hides),
+                                                  where->store, where->changes, works_->gate, metrics);
     state->policy = policy;
     for (const std::string& warning : state->warnings)
         services()->watch->log->write({.level = observe::Level::warn,

@@ -15,6 +15,8 @@
 
 namespace nebis::runtime {
 
+class Sealing;
+
 /// What an `Execution` points at. Written by the call that runs the attempt and by the renewer, read by handlers on any
 /// thread.
 ///
@@ -34,6 +36,10 @@ struct ExecutionState {
     /// Monotonic end of the lease, margin taken off. The greatest value means: no lease to lose (`claim: inside`,
     /// unprotected).
     std::atomic<Clock::rep> lease_end{std::numeric_limits<Clock::rep>::max()};
+
+    const Sealing* sealing = nullptr;  ///< of the engine, which outlives this; what a runner writes goes through it
+
+    bool keeps_no_answer = false;  ///< `atomic` with max-response-bytes 0: the record is a tombstone
 
     std::uint32_t lease_slot = 0;  ///< the renewer's own
 

@@ -5,6 +5,8 @@
 #include "runtime/completion_state.hpp"
 #include "runtime/futex.hpp"
 #include "runtime/probe.hpp"
+#include "runtime/redaction.hpp"
+#include "runtime/sealed_store.hpp"
 
 #include <cxxabi.h>
 
@@ -162,9 +164,15 @@ void Call::note_size() {
 
 /// A snapshot that can't be cleaned isn't kept.
 std::string Call::redacted(const Request& request) const {
-    if (!operation_->settings.redactor.object) return request.body;
+    const config::OperationSettings& settings = operation_->settings;
     try {
-        return operation_->settings.redactor.object->redact(request.body, request.content_type);
+        std::string body = request.body;
+        if (!settings.redact.empty() && !body.empty()) {
+            auto cleaned = redacted_json(body, operation_->redact, settings.max_request_bytes);
+            if (!cleaned) return {};
+            body = *std::move(cleaned);
+        }
+        return settings.redactor.object ? settings.redactor.object->redact(body, request.content_type) : body;
     } catch (...) {
         NEBIS_MARK("the redactor threw");
         return {};
@@ -180,19 +188,41 @@ std::optional<protocol::Event> Call::run_atomic(const Action& action) {
     return elsewhere(Event::Kind::atomic_ended, [this, action]() -> Next { return atomic_ended(transact(action)); });
 }
 
+/// What a runner inserts, SealedStore's sessions don't see.
+std::optional<Error> Call::seal_request(BeginRequest& begin, std::string& body) const {
+    if (begin.request_snapshot.empty()) return std::nullopt;
+    if (!services_->sealing->on()) {
+        begin.request_snapshot = kept_unsealed(begin.request_snapshot);
+        return std::nullopt;
+    }
+    auto sealed = services_->sealing->seal_request(begin.request_snapshot, begin.trace_id, begin.request_hash);
+    if (!sealed) return std::move(sealed).error();
+    begin.request_snapshot = body = *std::move(sealed);
+    return std::nullopt;
+}
+
 AtomicReport Call::transact(const Action& action) {
     const config::OperationSettings& settings = operation_->settings;
     AtomicClaim claim;
     claim.inside = operation_->rules.claim_inside && !action.unprotected;
     claim.unprotected = action.unprotected;
-    if (claim.inside) claim.begin = begin_request(action);
+    std::string request_body;  // sealed; outlives the claim
+    if (claim.inside) {
+        claim.begin = begin_request(action);
+        if (auto error = seal_request(claim.begin, request_body)) {
+            AtomicReport report;
+            report.error = std::move(error);
+            return report;
+        }
+    }
     claim.version = action.version;
     claim.owner = execution_.owner;
     claim.trace_id = execution_.trace_id;
     claim.retention_millis = settings.retention.count();
     claim.max_response_bytes = settings.max_response_bytes;
     claim.lock_wait = operation_->rules.wait_for_answer ? std::max(settings.budget, settings.wait) : settings.budget;
-    claim.store = operation_->store->store().get();
+    claim.store = &without_seals(*operation_->store->store());
+    execution_.keeps_no_answer = settings.max_response_bytes == 0;
     handler_started_ = Clock::now();
     Execution execution = this->execution();
     // A transaction has no lease to renew once it holds its row; what bounds it is the lease's greatest length.
@@ -258,6 +288,14 @@ protocol::Event Call::atomic_ended(AtomicReport report) {
             break;
         case AtomicReport::Kind::found:
             handler_ran_ = false;
+            if (report.begun && report.begun->record) {
+                if (auto opened = services_->sealing->open(*report.begun->record); !opened) {
+                    event.report = AtomicReport::Kind::rolled_back;
+                    event.not_started = true;
+                    error_ = std::move(opened).error();
+                    break;
+                }
+            }
             if (report.begun) {
                 event.begin = report.begun->kind;
                 event.remaining = report.begun->remaining_millis;

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "nebis/migrate.hpp"
 
-#include "config/load.hpp"
 #include "nebis/engine.hpp"
+#include "runtime/configured_tables.hpp"
 
-#include <set>
 #include <utility>
 
 namespace nebis {
@@ -70,39 +69,15 @@ bool is_refusal(const Error& error) noexcept {
 Result<std::vector<RecordTable>> record_tables(const std::string& file, const Drivers& drivers,
                                                const OpenOptions& options, const std::string& data_source,
                                                const std::string& table) {
-    config::LoadOptions load;
-    if (options.use_environment) load.environment = config::process_environment();
-    load.sets = options.sets;
-    load.drivers = &drivers;
-    auto settings = config::load(file, load);
-    if (!settings) return std::move(settings).error();
-    const auto source = settings->data_sources.find(data_source);
-    if (source == settings->data_sources.end()) {
-        std::string names;
-        for (const auto& [name, one] : settings->data_sources) names.append(names.empty() ? "" : ", ").append(name);
-        return Error(ErrorKind::misconfigured, "there is no data source '" + data_source + "'", {},
-                     "the configuration has: " + names)
-            .with_code("data-source");
-    }
-    std::set<std::string> tables;
-    if (!table.empty()) {
-        tables.insert(table);
-    } else {
-        if (settings->defaults.data_source == data_source) tables.insert(settings->defaults.table);
-        for (const auto& [operation, overrides] : settings->operations) {
-            auto resolved = config::resolve(*settings, Policy{.operation = operation});
-            if (!resolved) return std::move(resolved).error();
-            if (resolved->data_source == data_source) tables.insert(resolved->table);
-        }
-        // A data source that only code names keeps the usual table.
-        if (tables.empty()) tables.insert(settings->defaults.table);
-    }
+    auto configured = runtime::configured_tables(file, drivers, options, data_source, table);
+    if (!configured) return std::move(configured).error();
+    const config::DataSource& source = configured->settings.data_sources.at(data_source);
     std::vector<RecordTable> found;
-    const auto& driver = source->second.driver;
-    for (const auto& name : tables) {
+    const auto& driver = source.driver;
+    for (const auto& name : configured->tables) {
         RecordTable one{data_source, driver, name, nullptr};
         if (const auto make = drivers.migrations.find(driver); make != drivers.migrations.end()) {
-            auto made = make->second({data_source, name, source->second.values});
+            auto made = make->second({data_source, name, source.values});
             if (!made) return std::move(made).error();
             one.migrations = *std::move(made);
         }

@@ -58,12 +58,13 @@ std::string header_of(const KeyRule& key) {
 
 }  // namespace
 
-OperationState::OperationState(config::OperationSettings with, identify::Identifier who, std::shared_ptr<StoreLine> to,
-                               std::shared_ptr<ChangeWatch> seen, std::shared_ptr<GateLine> through,
-                               observe::OperationMetrics& counted)
+OperationState::OperationState(config::OperationSettings with, identify::Identifier who, identify::NoiseFilter hides,
+                               std::shared_ptr<StoreLine> to, std::shared_ptr<ChangeWatch> seen,
+                               std::shared_ptr<GateLine> through, observe::OperationMetrics& counted)
     : settings(std::move(with)),
       name(std::make_shared<const std::string>(settings.operation)),
       identifier(std::move(who)),
+      redact(std::move(hides)),
       store(std::move(to)),
       changes(std::move(seen)),
       gate(std::move(through)),

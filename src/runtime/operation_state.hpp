@@ -3,6 +3,7 @@
 
 #include "config/settings.hpp"
 #include "identify/identify.hpp"
+#include "identify/noise.hpp"
 #include "nebis/policy.hpp"
 #include "observe/metrics.hpp"
 #include "protocol/lease_book.hpp"
@@ -21,13 +22,14 @@ namespace nebis::runtime {
 /// A registered operation: its settings resolved, its extension points found, its store and gate chosen. Never changes.
 class OperationState {
 public:
-    OperationState(config::OperationSettings with, identify::Identifier who, std::shared_ptr<StoreLine> to,
-                   std::shared_ptr<ChangeWatch> changes, std::shared_ptr<GateLine> through,
-                   observe::OperationMetrics& counted);
+    OperationState(config::OperationSettings with, identify::Identifier who, identify::NoiseFilter hides,
+                   std::shared_ptr<StoreLine> to, std::shared_ptr<ChangeWatch> changes,
+                   std::shared_ptr<GateLine> through, observe::OperationMetrics& counted);
 
     const config::OperationSettings settings;
     const std::shared_ptr<const std::string> name;
     const identify::Identifier identifier;
+    const identify::NoiseFilter redact;
     const std::shared_ptr<StoreLine> store;
     const std::shared_ptr<ChangeWatch> changes;
     const std::shared_ptr<GateLine> gate;  ///< null: none

@@ -8,6 +8,7 @@
 #include "runtime/line_watch.hpp"
 #include "runtime/local_cache.hpp"
 #include "runtime/renewer.hpp"
+#include "runtime/sealing.hpp"
 #include "runtime/seen_keys.hpp"
 #include "runtime/timers.hpp"
 
@@ -21,10 +22,11 @@ namespace nebis::runtime {
 
 /// What all calls of one engine share. Outlives the engine's last handle for as long as a call is still on its way.
 struct Services {
-    Services(config::Settings with, std::shared_ptr<Watch> tell, std::string name)
+    Services(config::Settings with, std::shared_ptr<Watch> tell, std::string name, std::shared_ptr<const Sealing> seals)
         : settings(std::move(with)),
           watch(std::move(tell)),
           instance(std::move(name)),
+          sealing(std::move(seals)),
           cache(settings.limits.local_cache_bytes),
           flights(settings.limits.waiters_max),
           seen_keys(settings.limits.flood_filter_keys),
@@ -34,6 +36,7 @@ struct Services {
     const config::Settings settings;
     const std::shared_ptr<Watch> watch;
     const std::string instance;
+    const std::shared_ptr<const Sealing> sealing;
     Timers timers;
     LocalCache cache;
     Flights flights;

@@ -225,8 +225,9 @@ private:
     // ---- after the body
 
     AtomicReport finish(AtomicReport report) {
-        const Response response = driver::kept(report.response, claim_.max_response_bytes);
-        const FinishRequest request = driver::end_of(claim_, version_, report.status, response);
+        const auto response = driver::kept(execution_, version_, report.response, claim_.max_response_bytes);
+        if (!response) return not_committed(std::move(report), response.error());
+        const FinishRequest request = driver::end_of(claim_, version_, report.status, *response);
         Script script;
         transaction_->write_after_body(script, report.status == RecordStatus::rejected);
         std::optional<std::size_t> update;

@@ -54,8 +54,9 @@ Result<void> finish_in(const Execution& execution, st_mysql* transaction, const 
             return driver::not_read_committed();
     }
 
-    const Response stored = driver::kept(response, how.max_response_bytes);
-    const FinishRequest request = driver::end_of(execution, how, stored);
+    const auto stored = driver::kept(execution, execution.fencing_token(), response, how.max_response_bytes);
+    if (!stored) return stored.error();
+    const FinishRequest request = driver::end_of(execution, how, *stored);
     Script clock, update;
     write_clock(clock);
     update.open("UPDATE `").sql(table).sql("`");

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "connection.hpp"
+#include "nebis/rewrite.hpp"
 
 #include <span>
 
@@ -10,7 +11,7 @@ namespace nebis::mysql {
 /// One connection of a record table. A batch is one round trip and one commit, finishes and begins together. Begins
 /// that found a row are looked at in a further one; when such a row must change hands it is locked, judged by the rules
 /// in C++ and written in a transaction of its own.
-class Session final : public StoreSession {
+class Session final : public StoreSession, public RowRewriter {
 public:
     Session(Options options, std::string table, std::unique_ptr<Connection> connection);
 
@@ -23,6 +24,8 @@ public:
     Result<std::vector<Record>> recover(const RecoverRequest& request, Deadline deadline) override;
     Result<std::size_t> clean(const CleanRequest& request, Deadline deadline) override;
     Result<bool> purge(std::string_view trace_id, std::uint64_t version, Deadline deadline) override;
+    Result<RowPage> page(std::string_view after, std::size_t limit, Deadline deadline) override;
+    void rewrite(std::span<const RewriteRequest> in, std::span<Result<bool>> out, Deadline deadline) override;
     Result<StoreMillis> now(Deadline deadline) override;
     Result<std::string> key_rule(std::string_view operation, std::string_view digest, bool accept,
                                  Deadline deadline) override;

@@ -233,8 +233,9 @@ private:
     }
 
     AtomicReport finish(AtomicReport report) {
-        const Response response = driver::kept(report.response, claim_.max_response_bytes);
-        const FinishRequest request = driver::end_of(claim_, version_, report.status, response);
+        const auto response = driver::kept(execution_, version_, report.response, claim_.max_response_bytes);
+        if (!response) return not_committed(std::move(report), response.error());
+        const FinishRequest request = driver::end_of(claim_, version_, report.status, *response);
         const Params end = finished_rows(std::span(&request, 1));
         const Sql first = report.status == RecordStatus::rejected ? Sql::undo_body : Sql::release_body;
         auto written = claim_.unprotected

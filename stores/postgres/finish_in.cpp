@@ -47,8 +47,9 @@ Result<void> finish_in(const Execution& execution, pg_conn* transaction, const R
     if (!around) return std::move(around).error();
     if (around->bytes(0, 0) != "read committed") return driver::not_read_committed();
 
-    const Response stored = driver::kept(response, how.max_response_bytes);
-    const FinishRequest request = driver::end_of(execution, how, stored);
+    const auto stored = driver::kept(execution, execution.fencing_token(), response, how.max_response_bytes);
+    if (!stored) return stored.error();
+    const FinishRequest request = driver::end_of(execution, how, *stored);
     auto written = ask(transaction, text_of(Sql::finish_waiting, table).c_str(), finished_rows(std::span(&request, 1)),
                        Format::binary);
     if (!written) return std::move(written).error();

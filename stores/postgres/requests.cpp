@@ -42,6 +42,25 @@ Params new_rows(std::span<const BeginRequest> in) {
     return params;
 }
 
+Params rewritten_rows(std::span<const RewriteRequest> in) {
+    Array keys(bytea_type), versions(int8_type), owners(bytea_type), statuses(int8_type), times(int8_type),
+        requests(bytea_type), responses(bytea_type);
+    for (const RewriteRequest& one : in) {
+        const Record& seen = *one.seen;
+        keys.add(seen.trace_id);
+        versions.add(to_signed(seen.version));
+        owners.add(bytes_of(seen.owner));
+        statuses.add(static_cast<std::int64_t>(seen.status));
+        times.add(seen.update_time);
+        requests.add(one.request_body);
+        one.response ? responses.add(runtime::encode_response(*one.response)) : responses.add_null();
+    }
+    Params params;
+    for (Array* const array : {&keys, &versions, &owners, &statuses, &times, &requests, &responses})
+        params.add(std::move(*array));
+    return params;
+}
+
 Params finished_rows(std::span<const FinishRequest> in) {
     const auto bit = [](RecordStatus status, bool set) {
         return set ? std::int64_t{1} << static_cast<int>(status) : std::int64_t{0};

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "codec.hpp"
+#include "nebis/rewrite.hpp"
 #include "runtime/row_rules.hpp"
 
 #include <span>
@@ -23,6 +24,7 @@ Result<BeginOutcome> refused(const Rows& rows, int row, const runtime::RowHead& 
 
 Params new_rows(std::span<const BeginRequest> in);
 Params finished_rows(std::span<const FinishRequest> in);
+Params rewritten_rows(std::span<const RewriteRequest> in);
 
 /// The rows that a take-over writes.
 class Taking {

@@ -412,6 +412,34 @@ Result<bool> Session::purge(std::string_view trace_id, std::uint64_t version, De
     return rows->at(0).number(0, 0) > 0;
 }
 
+Result<RowPage> Session::page(std::string_view after, std::size_t limit, Deadline deadline) {
+    Params params;
+    params.add(std::string(after));
+    params.add(to_signed(limit));
+    auto rows = read({{Sql::page, &params}}, deadline);
+    if (!rows) return std::move(rows).error();
+    const Rows& found = rows->at(0);
+    RowPage page;
+    for (int row = 0; row < found.size(); ++row) {
+        auto record = read_record(found, row, record_column, found.number(row, now_column));
+        if (record)
+            page.rows.push_back(*std::move(record));
+        else
+            ++page.unreadable;
+    }
+    if (static_cast<std::size_t>(found.size()) == limit) page.last = found.bytes(found.size() - 1, record_column);
+    return page;
+}
+
+void Session::rewrite(std::span<const RewriteRequest> in, std::span<Result<bool>> out, Deadline deadline) {
+    if (in.empty()) return;
+    const Params params = rewritten_rows(in);
+    auto rows = run({{Sql::rewrite, &params}}, deadline);
+    if (!rows) return fill(out, rows.error());
+    for (auto& one : out) one = false;
+    for (int row = 0; row < rows->at(0).size(); ++row) out[place(rows->at(0), row)] = true;
+}
+
 Result<StoreMillis> Session::now(Deadline deadline) {
     auto rows = read({{Sql::now}}, deadline);
     if (!rows) return std::move(rows).error();

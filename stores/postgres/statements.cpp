@@ -132,6 +132,15 @@ constexpr std::array texts{
         "AS (INSERT INTO idempotent_meta AS m (name, value) SELECT '$table/version_floor', least(max(version), "
         "4611686018427387904) FROM gone HAVING count(*) > 0 ON CONFLICT (name) DO UPDATE SET value = greatest(m.value, "
         "excluded.value)) SELECT count(*) FROM gone"},
+    Text{"page",
+         "SELECT 0::int8, $millis, $columns FROM @ r WHERE r.trace_id > $1::bytea ORDER BY r.trace_id LIMIT $2::int8"},
+    Text{"rewrite",
+         "WITH held AS MATERIALIZED (SELECT g.* FROM unnest($1::bytea[], $2::int8[], $3::bytea[], $4::int8[], "
+         "$5::int8[], $6::bytea[], $7::bytea[]) WITH ORDINALITY AS g(trace_id, version, owner, status, update_time, "
+         "request, response, n) JOIN @ r ON r.trace_id = g.trace_id WHERE r.version = g.version AND r.owner = g.owner "
+         "AND r.status = g.status AND r.update_time = g.update_time FOR UPDATE OF r SKIP LOCKED) "
+         "UPDATE @ r SET request_body = g.request, response_body = g.response FROM held g WHERE r.trace_id = "
+         "g.trace_id RETURNING g.n"},
     Text{"read_rule", "SELECT digest FROM idempotent_key_rule WHERE operation = $1::text"},
     Text{"keep_rule",
          "INSERT INTO idempotent_key_rule AS k (operation, digest, update_time) VALUES ($1::text, $2::bytea, $millis) "

@@ -27,6 +27,8 @@ enum class Sql : std::uint8_t {
     recover,
     clean,
     purge,
+    page,
+    rewrite,
     read_rule,
     keep_rule,
     // Of `atomic` alone, prepared on its connections only.

@@ -159,8 +159,12 @@ private:
     }
 
     AtomicReport finish(AtomicReport report) {
-        const Response response = driver::kept(report.response, claim_.max_response_bytes);
-        const FinishRequest request = driver::end_of(claim_, version_, report.status, response);
+        const auto response = driver::kept(execution_, version_, report.response, claim_.max_response_bytes);
+        if (!response) {
+            report.error = response.error();
+            return rolled_back(std::move(report));
+        }
+        const FinishRequest request = driver::end_of(claim_, version_, report.status, *response);
         if (!claim_.unprotected) {
             auto written = write_end(request);
             if (!written) {
@@ -311,11 +315,12 @@ Result<void> finish_in(const Execution& execution, sqlite3* transaction, const R
     if (auto good = driver::check(how); !good) return good;
     Rows rows;
     if (auto ready = rows.prepare(transaction, std::string(how.table), Rows::Part::finish); !ready) return ready;
-    const Response stored = driver::kept(response, how.max_response_bytes);
+    const auto stored = driver::kept(execution, execution.fencing_token(), response, how.max_response_bytes);
+    if (!stored) return stored.error();
     const auto micros =
         std::chrono::duration_cast<std::chrono::microseconds>(std::chrono::system_clock::now().time_since_epoch())
             .count();
-    const FinishRequest request = driver::end_of(execution, how, stored);
+    const FinishRequest request = driver::end_of(execution, how, *stored);
     auto finished = rows.finish(request, {micros / 1000, static_cast<std::uint64_t>(micros)});
     if (!finished) return std::move(finished).error();
     if (finished->applied) return {};

@@ -130,6 +130,10 @@ Result<void> Rows::prepare(sqlite3* handle, const std::string& table, Part part)
          "?1 ORDER BY expire_time LIMIT ?2"},
         {remove_, "DELETE FROM @ WHERE rowid = ?1"},
         {purge_, "DELETE FROM @ WHERE trace_id = ?1 AND version = ?2"},
+        {list_, "SELECT trace_id FROM @ WHERE trace_id > ?1 ORDER BY trace_id LIMIT ?2"},
+        {rewrite_,
+         "UPDATE @ SET request_body = ?6, response_body = ?7 WHERE trace_id = ?1 AND version = ?2 AND owner = ?3"
+         " AND status = ?4 AND update_time = ?5"},
         {read_floor_, "SELECT value FROM idempotent_meta WHERE name = ?1"},
         {raise_floor_,
          "INSERT INTO idempotent_meta (name, value) VALUES (?1, ?2) ON CONFLICT (name) DO UPDATE SET value = "
@@ -584,6 +588,47 @@ Result<bool> Rows::purge(std::string_view trace_id, std::uint64_t version) {
     const auto floor = std::min(version, static_cast<std::uint64_t>(greatest_version));
     if (raise_floor(floor) != SQLITE_DONE) return failed("raise the version floor");
     return true;
+}
+
+Result<RowPage> Rows::page(std::string_view after, std::size_t limit, StoreMillis now) {
+    std::vector<std::string> keys;
+    {
+        const Resetting reset(list_);
+        list_.bind_blob(1, after);
+        list_.bind(2, static_cast<std::int64_t>(limit));
+        int code = SQLITE_OK;
+        while ((code = list_.step()) == SQLITE_ROW) keys.emplace_back(list_.bytes(0));
+        if (code != SQLITE_DONE) return failed("list records");
+    }
+    RowPage page;
+    for (const std::string& key : keys) {
+        auto found = find(key, now);
+        if (!found && code_ != SQLITE_OK) return std::move(found).error();
+        if (!found || !found->record)
+            ++page.unreadable;
+        else
+            page.rows.push_back(std::move(*found->record));
+    }
+    if (keys.size() == limit) page.last = keys.back();
+    return page;
+}
+
+Result<bool> Rows::rewrite(const RewriteRequest& request) {
+    const Record& seen = *request.seen;
+    const std::string response = request.response ? runtime::encode_response(*request.response) : std::string();
+    const Resetting reset(rewrite_);
+    rewrite_.bind_blob(1, seen.trace_id);
+    rewrite_.bind(2, signed_version(seen.version));
+    rewrite_.bind_blob(3, seen.owner.bytes);
+    rewrite_.bind(4, static_cast<int>(seen.status));
+    rewrite_.bind(5, seen.update_time);
+    rewrite_.bind_blob(6, request.request_body);
+    if (request.response)
+        rewrite_.bind_blob(7, response);
+    else
+        rewrite_.bind_null(7);
+    if (rewrite_.step() != SQLITE_DONE) return failed("rewrite a record");
+    return sqlite3_changes(handle_) == 1;
 }
 
 Result<std::optional<std::string>> Rows::known_key_rule(std::string_view operation) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "nebis/rewrite.hpp"
 #include "nebis/store.hpp"
 #include "runtime/row_rules.hpp"
 #include "stall_book.hpp"
@@ -51,6 +52,8 @@ public:
     Result<bool> anything_to_clean(StoreMillis now);
     Result<std::size_t> clean(std::size_t limit, StoreMillis now);
     Result<bool> purge(std::string_view trace_id, std::uint64_t version);
+    Result<RowPage> page(std::string_view after, std::size_t limit, StoreMillis now);
+    Result<bool> rewrite(const RewriteRequest& request);
     Result<std::string> key_rule(std::string_view operation, std::string_view digest, bool accept, StoreMillis now);
     Result<std::optional<std::string>> known_key_rule(std::string_view operation);
 
@@ -87,7 +90,7 @@ private:
     Statement insert_, insert_finished_, select_, take_, lapse_, finish_, finish_there_, finish_more_, renew_, ask_,
         holds_;
     std::vector<Place> places_;
-    Statement find_overdue_, find_expired_, remove_, purge_;
+    Statement find_overdue_, find_expired_, remove_, purge_, list_, rewrite_;
     Statement read_floor_, raise_floor_, read_rule_, keep_rule_;
 };
 

@@ -262,6 +262,29 @@ Result<bool> Session::purge(std::string_view trace_id, std::uint64_t version, De
     return there;
 }
 
+Result<RowPage> Session::page(std::string_view after, std::size_t limit, Deadline deadline) {
+    RowPage page;
+    auto done = read_transaction(deadline, [&](Rows& rows, const StoreTime& now) -> Result<void> {
+        auto found = rows.page(after, limit, now.millis);
+        if (!found) return std::move(found).error();
+        page = std::move(*found);
+        return {};
+    });
+    if (!done) return std::move(done).error();
+    return page;
+}
+
+void Session::rewrite(std::span<const RewriteRequest> in, std::span<Result<bool>> out, Deadline deadline) {
+    if (in.empty()) return;
+    auto done = write_transaction(deadline, [&](Rows& rows, const StoreTime&, const Stalls&) -> Result<void> {
+        std::optional<Error> lost;
+        if (!each(rows, in, out, lost, [&](const RewriteRequest& one) { return rows.rewrite(one); }))
+            return std::move(*lost);
+        return {};
+    });
+    if (!done) fill(out, done.error());
+}
+
 Result<StoreMillis> Session::now(Deadline) { return file_->now().millis; }
 
 Result<std::string> Session::key_rule(std::string_view operation, std::string_view digest, bool accept,

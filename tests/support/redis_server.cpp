@@ -150,6 +150,18 @@ void RedisServer::kill() {
 void RedisServer::pause() { ::kill(pid_, SIGSTOP); }
 void RedisServer::resume() { ::kill(pid_, SIGCONT); }
 
+bool RedisServer::has_replica() const {
+    return eventually([this] {
+        const std::string info = ask({"INFO", "replication"}).text;
+        constexpr std::string_view before = "master_repl_offset:";
+        const auto at = info.find(before);
+        if (at == std::string::npos) return false;
+        const auto from = at + before.size();
+        const std::string offset = info.substr(from, info.find('\r', from) - from);
+        return info.find("state=online,offset=" + offset + ",") != std::string::npos;
+    });
+}
+
 redis::Reply RedisServer::ask(std::initializer_list<std::string_view> words, bool may_fail) const {
     return ask(std::vector<std::string>(words.begin(), words.end()), may_fail);
 }

@@ -34,6 +34,10 @@ public:
     void pause();   ///< SIGSTOP
     void resume();  ///< SIGCONT
 
+    /// Waits until a replica has all that this one holds, and this one knows: only then WAIT counts on it. The
+    /// replica's own "link is up" comes earlier.
+    bool has_replica() const;
+
     /// A command as the user `default`; throws on an error reply unless `may_fail`.
     redis::Reply ask(std::initializer_list<std::string_view> words, bool may_fail = false) const;
     redis::Reply ask(const std::vector<std::string>& words, bool may_fail = false) const;

@@ -369,6 +369,41 @@ TEST(Limits, S18_snapshots_are_redacted_and_one_that_cannot_be_is_not_kept) {
     EXPECT_EQ(engine.inspect(order, secret).value()->request_body, "");
 }
 
+TEST(Limits, S18_S52_fields_are_redacted_by_path_and_a_body_without_paths_is_not_kept) {
+    Engine engine =
+        memory_engine("nebis: {idempotent: {store-request: true, redact: [/card/number, '/items/*/note', '/list/1']}}");
+    const Operation order = engine.operation(policy_of("order")).value();
+    const auto kept = [&](const std::string& key, const std::string& body) {
+        const Request request = request_with(key, body);
+        engine.run(order, request, Counting().handler());
+        return engine.inspect(order, request).value()->request_body;
+    };
+    EXPECT_EQ(
+        kept(
+            "a",
+            R"({"card":{"number":"4111","name":"A \"B\" \u00e9"}, "amount":1.10, "items":[{"note":{"x":1}},{"note":2,"n":1E3}]})"),
+        "{\"card\":{\"number\":\"***\",\"name\":\"A \\\"B\\\" \xC3\xA9\"},\"amount\":1.10,"
+        "\"items\":[{\"note\":\"***\"},{\"note\":\"***\",\"n\":1E3}]}");
+    EXPECT_EQ(kept("b", R"({"number":"4111","list":[1,2,3],"card":null,"t":true})"),
+              R"({"number":"4111","list":[1,"***",3],"card":null,"t":true})");
+    EXPECT_EQ(kept("c", R"(["4111"])"), R"(["4111"])");
+    Request form = request_with("d", "card=4111");
+    form.content_type = "application/x-www-form-urlencoded";
+    engine.run(order, form, Counting().handler());
+    EXPECT_EQ(engine.inspect(order, form).value()->request_body, "");
+}
+
+TEST(Limits, S52_an_operation_that_keeps_no_answer_tells_that_it_is_done) {
+    Engine engine = memory_engine("nebis: {idempotent: {operations: {order: {max-response-bytes: 0}}}}");
+    const Operation order = engine.operation(policy_of("order")).value();
+    const Counting counting;
+    EXPECT_EQ(engine.run(order, request_with("k"), counting.handler()).response.body, "run 1");
+    const Answer again = engine.run(order, request_with("k"), counting.handler());
+    EXPECT_EQ(again.outcome, Outcome::replayed);
+    EXPECT_EQ(again.response, (Response{201, {}, {}, true}));
+    EXPECT_EQ(counting.count(), 1);
+}
+
 // ---- registration
 
 TEST(Registration, S34_a_generator_named_in_the_configuration_makes_the_key) {

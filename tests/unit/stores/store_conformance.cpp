@@ -3,6 +3,7 @@
 #include "nebis/memory.hpp"
 #include "nebis/sqlite.hpp"
 #include "nebis/testing.hpp"
+#include "runtime/sealed_store.hpp"
 #include "temporary_folder.hpp"
 
 #include <map>
@@ -63,6 +64,26 @@ nebis::conformance::StoreFixture sqlite_with(nebis::sqlite::Synchronous synchron
     return fixture;
 }
 
+/// The contract holds through seals as well.
+nebis::conformance::StoreFixture sealed_sqlite(const VirtualClock& clock) {
+    const auto files = std::make_shared<Files>(nebis::sqlite::Synchronous::normal, clock);
+    const auto sealing = std::make_shared<const nebis::runtime::Sealing>(
+        nebis::seal::KeyRing::make({{"k", std::string(32, 's')}}, "").value(), true);
+    const auto made = std::make_shared<std::map<nebis::Store*, std::shared_ptr<nebis::Store>>>();
+    nebis::conformance::StoreFixture fixture;
+    fixture.make = [=] {
+        auto inner = files->make();
+        auto store = nebis::runtime::sealed(inner, sealing);
+        (*made)[store.get()] = inner;
+        return store;
+    };
+    fixture.another = [=](const std::shared_ptr<nebis::Store>& store) {
+        return nebis::runtime::sealed(files->another(made->at(store.get())), sealing);
+    };
+    fixture.advance = [clock](milliseconds by) { clock.advance(by); };
+    return fixture;
+}
+
 bool register_all() {
     using nebis::conformance::register_store;
     register_store("memory", memory_with(VirtualClock()));
@@ -72,6 +93,7 @@ bool register_all() {
     auto sqlite = sqlite_with(nebis::sqlite::Synchronous::normal, clock);
     sqlite.advance = [clock](milliseconds by) { clock.advance(by); };
     register_store("sqlite", std::move(sqlite));
+    register_store("sealed_sqlite", sealed_sqlite(VirtualClock()));
     return register_store("sqlite_real_time", sqlite_with(nebis::sqlite::Synchronous::full, {}));
 }
 
