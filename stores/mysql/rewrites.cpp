@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "driver/one_or_each.hpp"
+#include "requests.hpp"
 #include "runtime/snapshot.hpp"
 #include "session.hpp"
 
