@@ -280,10 +280,10 @@ TEST(RedisStoreEngine, with_too_few_replicas_nothing_runs_and_with_them_back_it_
     RedisServer server;
     auto options = store_at(server.address());
     options.wait_replicas = 1;
-    options.wait_timeout = milliseconds(100);
+    options.wait_timeout = seconds(1);  // enough for a replica on a busy machine, too
     Policy policy;
-    policy.budget = milliseconds(1'000);
-    policy.lease = seconds(2);
+    policy.budget = seconds(3);
+    policy.lease = seconds(4);
     RedisServer replica({"--replicaof", "127.0.0.1 " + std::to_string(server.port())});
     ASSERT_TRUE(server.has_replica());
     const Instance one(options, policy), two(options, policy);
