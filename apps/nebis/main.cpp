@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "drain.hpp"
 #include "migrate.hpp"
 #include "nebis/migrate.hpp"
 #include "nebis/version.hpp"
@@ -34,12 +35,14 @@ int main(int argc, char** argv) {
             "  nebis migrate status --config nebis.yaml   what the record tables lack\n"
             "  nebis migrate up --config nebis.yaml       bring it\n"
             "  nebis reseal --config nebis.yaml           bring stored snapshots under a new key\n"
+            "  nebis drain --config nebis.yaml            no attempt is left half-way, before going back\n"
             "  nebis selftest --config nebis.yaml         whether store and lock service keep their promises\n"
             "  nebis v1 scan --config nebis.yaml          what version 1 left in Redis\n\n"
             "Idempotency for a fleet of services: tools for operators."};
         app.name("nebis");
         app.set_version_flag("--version", std::string(nebis::version()));
         app.require_subcommand(1);
+        nebis::app::add_drain(app, code);
         nebis::app::add_migrate(app, code);
         nebis::app::add_reseal(app, code);
         nebis::app::add_selftest(app, code);

@@ -143,20 +143,20 @@ Result<V1Count> v1_scan(const Options& options, const V1Options& how, const std:
 
 Result<V1Count> v1_clean(const Options& options, const V1Options& how, Deadline deadline) {
     V1Count count;
-    auto done = each_page(options, how.page, deadline,
-                          [&](Connection& connection, const std::vector<std::string>& names) -> Result<void> {
-                              for (std::size_t from = 0; from < names.size() && count.deleted < how.most;) {
-                                  const std::size_t to =
-                                      std::min(names.size(), from + std::min(names.size(), how.most - count.deleted));
-                                  Commands clean;
-                                  for (; from < to; ++from)
-                                      clean.add({"EVAL", Scripts::all().v1_clean.text, "1", names[from], how.limited_too ? "1" : "0"});
-                                  auto replies = ask_all(connection, clean, deadline);
-                                  if (!replies) return std::move(replies).error();
-                                  for (const auto& reply : *replies) count.deleted += reply.integer == 1 ? 1 : 0;
-                              }
-                              return {};
-                          });
+    auto done = each_page(
+        options, how.page, deadline,
+        [&](Connection& connection, const std::vector<std::string>& names) -> Result<void> {
+            for (std::size_t from = 0; from < names.size() && count.deleted < how.most;) {
+                const std::size_t to = std::min(names.size(), from + std::min(names.size(), how.most - count.deleted));
+                Commands clean;
+                for (; from < to; ++from)
+                    clean.add({"EVAL", Scripts::all().v1_clean.text, "1", names[from], how.limited_too ? "1" : "0"});
+                auto replies = ask_all(connection, clean, deadline);
+                if (!replies) return std::move(replies).error();
+                for (const auto& reply : *replies) count.deleted += reply.integer == 1 ? 1 : 0;
+            }
+            return {};
+        });
     if (!done) return std::move(done).error();
     return count;
 }

@@ -39,4 +39,29 @@ Result<ConfiguredTables> configured_tables(const std::string& file, const Driver
     return ConfiguredTables{*std::move(settings), std::move(tables)};
 }
 
+Result<std::map<std::string, std::shared_ptr<Store>>> stores_of(const ConfiguredTables& configured,
+                                                                const Drivers& drivers,
+                                                                const std::string& data_source) {
+    const config::DataSource& source = configured.settings.data_sources.at(data_source);
+    const auto make = drivers.stores.find(source.driver);
+    if (make == drivers.stores.end())
+        return Error(ErrorKind::misconfigured, "there is no store driver '" + source.driver + "'");
+    std::map<std::string, std::shared_ptr<Store>> stores;
+    for (const std::string& name : configured.tables) {
+        auto store = make->second({data_source, name, source.values});
+        if (!store) return std::move(store).error();
+        stores.emplace(name, *std::move(store));
+    }
+    return stores;
+}
+
+Result<std::map<std::string, std::shared_ptr<Store>>> configured_stores(const std::string& file, const Drivers& drivers,
+                                                                        const OpenOptions& options,
+                                                                        const std::string& data_source,
+                                                                        const std::string& table) {
+    auto configured = configured_tables(file, drivers, options, data_source, table);
+    if (!configured) return std::move(configured).error();
+    return stores_of(*configured, drivers, data_source);
+}
+
 }  // namespace nebis::runtime

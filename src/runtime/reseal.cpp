@@ -95,16 +95,12 @@ Result<std::vector<Resealed>> reseal(const std::string& file, const Drivers& dri
     auto ring = seal::KeyRing::make(config::seal_keys(settings.seal), settings.seal.current);
     if (!ring) return std::move(ring).error();
     const runtime::Sealing sealing(*std::move(ring), false);
-    const config::DataSource& source = settings.data_sources.at(data_source);
-    const auto make = drivers.stores.find(source.driver);
-    if (make == drivers.stores.end())
-        return Error(ErrorKind::misconfigured, "there is no store driver '" + source.driver + "'");
+    auto stores = runtime::stores_of(*configured, drivers, data_source);
+    if (!stores) return std::move(stores).error();
     std::vector<Resealed> all;
-    for (const std::string& name : configured->tables) {
-        auto store = make->second({data_source, name, source.values});
-        if (!store) return std::move(store).error();
-        if (auto there = (*store)->verify(deadline); !there) return std::move(there).error();
-        auto done = runtime::reseal(**store, sealing, how, deadline);
+    for (const auto& [name, store] : *stores) {
+        if (auto there = store->verify(deadline); !there) return std::move(there).error();
+        auto done = runtime::reseal(*store, sealing, how, deadline);
         if (!done) return std::move(done).error();
         done->table = name;
         all.push_back(*std::move(done));

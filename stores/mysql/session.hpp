@@ -2,6 +2,7 @@
 #pragma once
 
 #include "connection.hpp"
+#include "nebis/lease_census.hpp"
 #include "nebis/rewrite.hpp"
 
 #include <span>
@@ -11,7 +12,7 @@ namespace nebis::mysql {
 /// One connection of a record table. A batch is one round trip and one commit, finishes and begins together. Begins
 /// that found a row are looked at in a further one; when such a row must change hands it is locked, judged by the rules
 /// in C++ and written in a transaction of its own.
-class Session final : public StoreSession, public RowRewriter {
+class Session final : public StoreSession, public RowRewriter, public LeaseCensus {
 public:
     Session(Options options, std::string table, std::unique_ptr<Connection> connection);
 
@@ -26,6 +27,7 @@ public:
     Result<bool> purge(std::string_view trace_id, std::uint64_t version, Deadline deadline) override;
     Result<RowPage> page(std::string_view after, std::size_t limit, Deadline deadline) override;
     void rewrite(std::span<const RewriteRequest> in, std::span<Result<bool>> out, Deadline deadline) override;
+    Result<Leases> leases(Deadline deadline) override;
     Result<StoreMillis> now(Deadline deadline) override;
     Result<std::string> key_rule(std::string_view operation, std::string_view digest, bool accept,
                                  Deadline deadline) override;

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "driver/leases.hpp"
 #include "driver/one_or_each.hpp"
 #include "errors.hpp"
 #include "requests.hpp"
@@ -78,6 +79,20 @@ void Session::find(std::span<const FindRequest> in, std::span<Result<FindOutcome
 }
 
 // ---- upkeep
+
+Result<Leases> Session::leases(Deadline deadline) {
+    Script script;
+    write_clock(script);
+    script.open(
+        "SELECT COUNT(*),COUNT(IF(lease_expire_time<=@ms AND (lease_expire_time>0 OR (expire_time>0 AND "
+        "expire_time<=@ms)),1,NULL)),COALESCE(MAX(IF(lease_expire_time>0,lease_expire_time,expire_time))-@ms,0) "
+        "FROM ");
+    const auto counted = script.sql(quoted_).sql(" FORCE INDEX (idx_lease) WHERE status=0").close();
+    auto answers = read(script, deadline);
+    if (!answers) return std::move(answers).error();
+    const Answer& row = (*answers)[counted];
+    return driver::leases_of(row.number(0, 0), row.number(0, 1), row.number(0, 2));
+}
 
 Result<std::vector<Record>> Session::recover(const RecoverRequest& request, Deadline deadline) {
     // A lease of 0 means "until the retention ends" (C13).

@@ -2,6 +2,7 @@
 #include "session.hpp"
 
 #include "driver/begin_outcomes.hpp"
+#include "driver/leases.hpp"
 #include "driver/one_or_each.hpp"
 #include "errors.hpp"
 #include "requests.hpp"
@@ -438,6 +439,13 @@ void Session::rewrite(std::span<const RewriteRequest> in, std::span<Result<bool>
     if (!rows) return fill(out, rows.error());
     for (auto& one : out) one = false;
     for (int row = 0; row < rows->at(0).size(); ++row) out[place(rows->at(0), row)] = true;
+}
+
+Result<Leases> Session::leases(Deadline deadline) {
+    auto rows = read({{Sql::leases}}, deadline);
+    if (!rows) return std::move(rows).error();
+    const Rows& counted = rows->at(0);
+    return driver::leases_of(counted.number(0, 0), counted.number(0, 1), counted.number(0, 2));
 }
 
 Result<StoreMillis> Session::now(Deadline deadline) {

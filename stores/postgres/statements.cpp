@@ -116,6 +116,12 @@ constexpr std::array texts{
          "($2::text = '' OR r.instance = $2::text) ORDER BY r.lease_expire_time LIMIT $3::int8 FOR UPDATE OF r SKIP "
          "LOCKED) UPDATE @ r SET status = 4, update_time = (SELECT now FROM clock) FROM due d WHERE r.trace_id = "
          "d.trace_id RETURNING 0::int8, r.update_time, $columns"},
+    // All of them, those that `recover` moves, and the end of the last lease.
+    Text{"leases",
+         "WITH clock AS MATERIALIZED (SELECT $millis AS now) SELECT count(*), count(*) FILTER (WHERE "
+         "r.lease_expire_time <= c.now AND (r.lease_expire_time > 0 OR (r.expire_time > 0 AND r.expire_time <= "
+         "c.now))), coalesce(max(CASE WHEN r.lease_expire_time > 0 THEN r.lease_expire_time ELSE r.expire_time END - "
+         "c.now), 0)::int8 FROM @ r CROSS JOIN clock c WHERE r.status = 0"},
     Text{
         "clean",
         "WITH clock AS MATERIALIZED (SELECT $millis AS now), due AS MATERIALIZED (SELECT r.trace_id FROM @ r WHERE "

@@ -25,6 +25,7 @@ enum class Sql : std::uint8_t {
     still_mine,
     find,
     recover,
+    leases,
     clean,
     purge,
     page,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rows.hpp"
 
+#include "driver/leases.hpp"
 #include "errors.hpp"
 #include "runtime/snapshot.hpp"
 
@@ -125,6 +126,10 @@ Result<void> Rows::prepare(sqlite3* handle, const std::string& table, Part part)
          " AND (lease_expire_time > 0 OR (expire_time > 0 AND expire_time <= ?1)) AND update_time <= ?2 AND (?3 = '' "
          "OR instance = ?3)"
          " ORDER BY lease_expire_time LIMIT ?4"},
+        {count_leases_,
+         "SELECT count(*), count(CASE WHEN lease_expire_time <= ?1 AND (lease_expire_time > 0 OR (expire_time > 0 AND "
+         "expire_time <= ?1)) THEN 1 END), coalesce(max(CASE WHEN lease_expire_time > 0 THEN lease_expire_time ELSE "
+         "expire_time END) - ?1, 0) FROM @ WHERE status = 0"},
         {find_expired_,
          "SELECT rowid, version FROM @ WHERE status != 0 AND status != 4 AND status BETWEEN 0 AND 5 AND expire_time <= "
          "?1 ORDER BY expire_time LIMIT ?2"},
@@ -508,6 +513,13 @@ Result<bool> Rows::anything_to_recover(const RecoverRequest& request, StoreMilli
         case SQLITE_DONE: return false;
         default: return failed("look for abandoned attempts");
     }
+}
+
+Result<Leases> Rows::leases(StoreMillis now) {
+    const Resetting reset(count_leases_);
+    count_leases_.bind(1, now);
+    if (count_leases_.step() != SQLITE_ROW) return failed("count the attempts that go on");
+    return driver::leases_of(count_leases_.number(0), count_leases_.number(1), count_leases_.number(2));
 }
 
 Result<std::vector<Record>> Rows::recover(const RecoverRequest& request, StoreMillis now, const Stalls& stalls) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "nebis/lease_census.hpp"
 #include "nebis/rewrite.hpp"
 #include "nebis/store.hpp"
 #include "runtime/row_rules.hpp"
@@ -47,6 +48,7 @@ public:
     /// Is the record still this attempt's to finish?
     Result<bool> holds(std::string_view trace_id, std::uint64_t version, const Owner& owner);
 
+    Result<Leases> leases(StoreMillis now);
     Result<bool> anything_to_recover(const RecoverRequest& request, StoreMillis now);
     Result<std::vector<Record>> recover(const RecoverRequest& request, StoreMillis now, const Stalls& stalls);
     Result<bool> anything_to_clean(StoreMillis now);
@@ -90,7 +92,7 @@ private:
     Statement insert_, insert_finished_, select_, take_, lapse_, finish_, finish_there_, finish_more_, renew_, ask_,
         holds_;
     std::vector<Place> places_;
-    Statement find_overdue_, find_expired_, remove_, purge_, list_, rewrite_;
+    Statement find_overdue_, count_leases_, find_expired_, remove_, purge_, list_, rewrite_;
     Statement read_floor_, raise_floor_, read_rule_, keep_rule_;
 };
 

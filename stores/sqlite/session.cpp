@@ -262,6 +262,18 @@ Result<bool> Session::purge(std::string_view trace_id, std::uint64_t version, De
     return there;
 }
 
+Result<Leases> Session::leases(Deadline deadline) {
+    Leases counted;
+    auto done = read_transaction(deadline, [&](Rows& rows, const StoreTime& now) -> Result<void> {
+        auto leases = rows.leases(now.millis);
+        if (!leases) return std::move(leases).error();
+        counted = *leases;
+        return {};
+    });
+    if (!done) return std::move(done).error();
+    return counted;
+}
+
 Result<RowPage> Session::page(std::string_view after, std::size_t limit, Deadline deadline) {
     RowPage page;
     auto done = read_transaction(deadline, [&](Rows& rows, const StoreTime& now) -> Result<void> {

@@ -8,7 +8,7 @@ namespace nebis::sqlite {
 
 /// One connection of a record table. A batch of writes is one `BEGIN IMMEDIATE … COMMIT`: one flush of the disk for up
 /// to 64 requests.
-class Session final : public StoreSession, public RowRewriter {
+class Session final : public StoreSession, public RowRewriter, public LeaseCensus {
 public:
     Session(std::shared_ptr<detail::File> file, std::string table, std::unique_ptr<Connection> connection)
         : file_(std::move(file)), table_(std::move(table)), connection_(std::move(connection)) {}
@@ -24,6 +24,7 @@ public:
     Result<bool> purge(std::string_view trace_id, std::uint64_t version, Deadline deadline) override;
     Result<RowPage> page(std::string_view after, std::size_t limit, Deadline deadline) override;
     void rewrite(std::span<const RewriteRequest> in, std::span<Result<bool>> out, Deadline deadline) override;
+    Result<Leases> leases(Deadline deadline) override;
     Result<StoreMillis> now(Deadline deadline) override;
     Result<std::string> key_rule(std::string_view operation, std::string_view digest, bool accept,
                                  Deadline deadline) override;
