@@ -29,6 +29,7 @@ struct EnterRequest {
     Owner owner;
     RequestHash request_hash;
     std::int64_t lease_millis = 0;
+    std::string_view key = {};  ///< as the client gave it, for gates that others share: never log it
 };
 
 struct EnterOutcome {
@@ -45,12 +46,14 @@ struct LeaveRequest {
     Owner owner;
     const CachedResult* result = nullptr;  ///< null: nothing to keep
     std::int64_t result_ttl_millis = 0;    ///< ≤ rest of the retention − lock time
+    std::string_view key = {};
 };
 
 struct LockRenewRequest {
     std::string_view trace_id;
     Owner owner;
     std::int64_t lease_millis = 0;
+    std::string_view key = {};
 };
 
 /// **Threads**: one at a time. Same promises as StoreSession: every `out` set, nothing thrown, deadline kept.
@@ -79,6 +82,9 @@ struct GateTraits {
     std::size_t max_sessions = 1;
     std::size_t batch_max = 64;
     bool in_process = false;  ///< answers at once from memory: called directly, without a queue
+    /// It stands for others who don't know the record table, so nobody may run without its word: operations with
+    /// `fail-open` are refused.
+    bool keeps_others_out = false;
 };
 
 class Gate {

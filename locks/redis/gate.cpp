@@ -4,6 +4,7 @@
 #include "redis_client/errors.hpp"
 #include "scripts.hpp"
 #include "session.hpp"
+#include "v1_compat.hpp"
 
 #include <algorithm>
 #include <exception>
@@ -51,6 +52,7 @@ public:
     GateTraits traits() const noexcept override {
         GateTraits traits;
         traits.max_sessions = 2;  // batches need no more: while one is under way, the next one fills
+        traits.keeps_others_out = usage_.v1_compat;
         return traits;
     }
 
@@ -58,7 +60,9 @@ public:
         try {
             auto line = make_line(servers_);
             if (auto ready = line->prepare(deadline); !ready) return std::move(ready).error();
-            return make_session(std::move(line), usage_);
+            auto session = make_session(std::move(line), usage_);
+            if (!usage_.v1_compat) return session;
+            return with_v1_locks(std::move(session), make_line(servers_));
         } catch (const std::exception& thrown) {
             return no_resources(ErrorKind::unavailable, thrown);
         }
@@ -132,7 +136,7 @@ public:
     std::string_view name() const noexcept override { return "redis"; }
     Result<std::int64_t> acquire(std::string_view name, const Owner& owner, std::int64_t lease_millis,
                                  Deadline deadline) override {
-        const EnterRequest request{name, owner, {}, lease_millis};
+        const EnterRequest request{name, owner, {}, lease_millis, {}};
         auto out = with_session<EnterOutcome>(deadline, [&](GateSession& session, auto out) {
             session.enter({&request, 1}, out, deadline);
         });
@@ -141,13 +145,13 @@ public:
     }
     Result<bool> renew(std::string_view name, const Owner& owner, std::int64_t lease_millis,
                        Deadline deadline) override {
-        const LockRenewRequest request{name, owner, lease_millis};
+        const LockRenewRequest request{name, owner, lease_millis, {}};
         return with_session<bool>(deadline, [&](GateSession& session, auto out) {
             session.renew({&request, 1}, out, deadline);
         });
     }
     Result<bool> release(std::string_view name, const Owner& owner, Deadline deadline) override {
-        const LeaveRequest request{name, owner, nullptr, 0};
+        const LeaveRequest request{name, owner, nullptr, 0, {}};
         return with_session<bool>(deadline, [&](GateSession& session, auto out) {
             session.leave({&request, 1}, out, deadline);
         });
@@ -216,7 +220,7 @@ private:
 Result<std::shared_ptr<Gate>> gate(Options options) {
     auto servers = Servers::make(options);
     if (!servers) return std::move(servers).error();
-    Usage usage{std::move(options.key_prefix), options.results, options.wake};
+    Usage usage{std::move(options.key_prefix), options.results, options.wake, options.v1_compat};
     return std::shared_ptr<Gate>(std::make_shared<RedisGate>(*std::move(servers), std::move(usage)));
 }
 

@@ -7,7 +7,7 @@ namespace nebis::redis {
 
 /// The gate's scripts and that of `v1` (lua/), hashed once.
 struct Scripts {
-    Script enter, leave, renew, evict, fetch, put, v1_clean;
+    Script enter, leave, renew, evict, fetch, put, v1_clean, v1_take, v1_leave;
     static const Scripts& all();
 };
 

@@ -14,6 +14,7 @@ struct Usage {
     std::string prefix;
     bool results = true;
     bool wake = true;
+    bool v1_compat = false;  ///< see v1_compat.hpp
 };
 
 std::unique_ptr<GateSession> make_session(std::unique_ptr<Line> line, Usage usage);

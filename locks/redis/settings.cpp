@@ -14,6 +14,7 @@ Result<Options> options_of(const DriverSettings& settings) {
     read_servers(read, options);
     read.flag("results", options.results);
     read.flag("wake", options.wake);
+    read.flag("v1-compat", options.v1_compat);
     if (read.fault()) return *read.fault();
     return options;
 }
@@ -30,6 +31,11 @@ std::vector<DriverKey> keys() {
         "wake", DriverKey::Kind::flag, "true",
         "Tell waiting duplicates of other processes when an attempt has left. Off: they find out by asking the "
         "store."));
+    all.push_back(driver::driver_key(
+        "v1-compat", DriverKey::Kind::flag, "false",
+        "Take the lock of version 1 too, `idempotent:<key>` without any prefix, so that instances of both keep each "
+        "other out during a rolling upgrade. Needs `fail-open: false`. Shows keys to whoever reads Redis, and costs "
+        "two more round trips a request: switch it off when the last instance of version 1 is gone."));
     return all;
 }
 

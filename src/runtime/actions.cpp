@@ -103,7 +103,8 @@ protocol::Event Call::never_run(Event::Kind ended) {
 // ---- the gate
 
 std::optional<protocol::Event> Call::enter(const Action& action) {
-    const EnterRequest request{execution_.trace_id, execution_.owner, hash_, operation_->settings.lease.count()};
+    const EnterRequest request{execution_.trace_id, execution_.owner, hash_, operation_->settings.lease.count(),
+                               execution_.key};
     GateLine& gate = *operation_->gate;
     if (gate.direct()) return entered(gate.enter(request, deadline_of(action.until)));
     auto job = std::make_shared<GateJob>(request, deadline_of(action.until), shared_from_this());
@@ -147,7 +148,7 @@ protocol::Event Call::entered(Result<EnterOutcome> outcome) {
 /// Not waited for. The result goes along only if it is worth a round trip: a gate in this very process keeps none.
 std::optional<protocol::Event> Call::leave(const Action& action) {
     GateLine& gate = *operation_->gate;
-    LeaveRequest request{execution_.trace_id, execution_.owner, nullptr, 0};
+    LeaveRequest request{execution_.trace_id, execution_.owner, nullptr, 0, execution_.key};
     // Nobody waits for it, so it may take its time on a slow day: a lock that is left standing keeps its key for a
     // lease.
     const Deadline deadline = now_ + std::min(operation_->settings.lease, longest_leave);

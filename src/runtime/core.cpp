@@ -252,6 +252,13 @@ Result<std::shared_ptr<OperationState>> Core::build(const Policy& policy) {
     if (!settings) return std::move(settings).error();
     if (auto found = find_extensions(services()->settings, *settings, parts_.drivers); !found)
         return std::move(found).error();
+    if (settings->fail_open && works_->gate && works_->gate->gate()->traits().keeps_others_out)
+        return Error(ErrorKind::misconfigured,
+                     "operation '" + settings->operation +
+                         "' would run without a word from a lock service that keeps "
+                         "others out",
+                     "lock driver '" + std::string(works_->gate->gate()->name()) + "'", "set fail-open: false")
+            .with_code("fail-open-beside-others");
     auto who = identifier(*settings);
     if (!who) return std::move(who).error();
     auto hides = identify::NoiseFilter::make(settings->redact);

@@ -126,7 +126,8 @@ Renewer::Clock::time_point Renewer::tick() {
             const Round::Row& row = round->rows[i];
             row.store->submit(std::static_pointer_cast<StoreJob>(round->jobs[i]));
             if (!row.gate) continue;
-            const LockRenewRequest request{row.execution->trace_id, row.execution->owner, row.asked};
+            const LockRenewRequest request{row.execution->trace_id, row.execution->owner, row.asked,
+                                           row.execution->key};
             if (row.gate->direct())
                 (void)row.gate->renew(request, started + reply_wait);
             else

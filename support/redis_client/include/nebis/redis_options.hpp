@@ -44,6 +44,9 @@ struct Options {
     std::string key_prefix = {};  ///< before every name (S38); letters, digits and . _ : - / only
     bool results = true;          ///< gate: keep finished results, so that most duplicates never reach the store (S29)
     bool wake = true;             ///< gate: tell waiting duplicates of other processes when a key is left (S54)
+    /// Gate: take `idempotent:<key>` too, as version 1 of the article's component does, so that its instances and ours
+    /// keep each other out during a rolling upgrade (S40). Operations then need `fail-open: false`.
+    bool v1_compat = false;
     /// The longest wait for one connection, name look-up, TLS and AUTH included; a call's deadline may end it earlier.
     std::chrono::milliseconds connect_timeout{500};
 };
