@@ -65,7 +65,7 @@ bench-engines: deps  ## the same with Redis and PostgreSQL, on servers of its ow
 coverage: deps  ## lines and branches of src/protocol and src/identify
 	@tools/coverage $(JOBS)
 
-lint: deps  ## formatting, clang-tidy, dependency arrows, headers alone, feature table, hygiene
+lint: deps  ## formatting, clang-tidy, dependency arrows, headers alone, feature and fault tables, hygiene
 	@tools/lint/all
 
 fmt:       ## format the sources in place
