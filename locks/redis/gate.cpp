@@ -225,6 +225,10 @@ Result<std::shared_ptr<Gate>> gate(Options options) {
 }
 
 Result<std::shared_ptr<Lock>> lock(Options options) {
+    if (options.v1_compat)
+        return Error(ErrorKind::misconfigured, "a lock alone doesn't know keys as version 1 names them", "`v1_compat`",
+                     "use redis::gate, which is lock and results in one")
+            .with_code("redis-setting");
     auto servers = Servers::make(options);
     if (!servers) return std::move(servers).error();
     return std::shared_ptr<Lock>(std::make_shared<RedisLock>(*std::move(servers), std::move(options.key_prefix)));

@@ -5,9 +5,9 @@
 
 namespace nebis::redis {
 
-/// The gate's scripts and that of `v1` (lua/), hashed once.
+/// The gate's scripts and those of version 1's locks (lua/), hashed once.
 struct Scripts {
-    Script enter, leave, renew, evict, fetch, put, v1_clean, v1_take, v1_leave;
+    Script enter, leave, renew, evict, fetch, put, v1_clean, v1_look, v1_take, v1_leave;
     static const Scripts& all();
 };
 

@@ -114,16 +114,15 @@ Result<V1Count> v1_scan(const Options& options, const V1Options& how, const std:
     auto done = each_page(options, how.page, deadline,
                           [&](Connection& connection, const std::vector<std::string>& names) -> Result<void> {
                               Commands look;
-                              for (const auto& name : names) {
-                                  look.add({"TYPE", name});
-                                  look.add({"PTTL", name});
-                              }
+                              for (const auto& name : names) look.add({"EVAL", Scripts::all().v1_look.text, "1", name});
                               auto replies = ask_all(connection, look, deadline);
                               if (!replies) return std::move(replies).error();
                               for (std::size_t i = 0; i < names.size(); ++i) {
-                                  const std::string& type = (*replies)[2 * i].text;
-                                  const std::int64_t rest = (*replies)[2 * i + 1].integer;
-                                  if (type == "none" || rest == -2) continue;  // it has just ended
+                                  const auto& seen = (*replies)[i].elements;
+                                  if (seen.size() != 2) return strange("no type");
+                                  const std::string& type = seen[0].text;
+                                  const std::int64_t rest = seen[1].integer;
+                                  if (type == "none" || type == "nebis") continue;  // it has just ended; ours
                                   V1Key key;
                                   key.shown = driver::shown(std::string_view(names[i]).substr(before.size()));
                                   if (type == "string") {

@@ -52,8 +52,11 @@ private:
 
     /// How many fewer are overdue now: recovery doesn't name the damaged rows that it moves.
     Result<std::size_t> settle(const Leases& before) {
-        auto moved = session_.recover({.limit = batch}, step());
-        if (!moved) return std::move(moved).error();
+        for (bool more = true; more && Clock::now() < deadline_;) {
+            auto moved = session_.recover({.limit = batch}, step());
+            if (!moved) return std::move(moved).error();
+            more = !moved->empty();
+        }
         auto after = census_.leases(step());
         if (!after) return std::move(after).error();
         return before.overdue - std::min(before.overdue, after->overdue);

@@ -19,8 +19,11 @@ Script::Script(std::string text) : text(std::move(text)) {
 }
 
 std::string_view tag_of(std::string_view name) noexcept {
-    const auto open = name.rfind('{') + 1;
-    return name.substr(open, name.rfind('}') - open);
+    const auto open = name.find('{');
+    if (open == std::string_view::npos) return name;
+    const auto close = name.find('}', open + 1);
+    if (close == std::string_view::npos || close == open + 1) return name;
+    return name.substr(open + 1, close - open - 1);
 }
 
 void append(Commands& out, const Call& call, bool with_text) {

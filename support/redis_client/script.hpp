@@ -23,7 +23,8 @@ struct Call {
     std::vector<std::string> arguments;
 };
 
-/// What is between the last braces of a name: what a Cluster's slots go by, in all names of ours.
+/// What a Cluster's slots go by: what is between the first brace of a name and the next one, else the whole name.
+/// Source: Redis Cluster specification, "Hash tags".
 std::string_view tag_of(std::string_view name) noexcept;
 
 /// As EVALSHA or, where the server didn't know the script, with its text, which it then remembers.

@@ -65,6 +65,8 @@ protected:
         redis_.ask({"HSET", "idempotent:order-hash", "a", "1"});
         redis_.ask({"RPUSH", "idempotent:order-list", "a"});
         redis_.ask({"SADD", "idempotent:order-set", "a"});
+        redis_.ask({"SET", "idempotent:order-8", "nebis:00112233", "PX", "60000"});  // of `v1-compat`
+        redis_.ask({"SET", "idempotent:order-9", "nebis:done", "PX", "60000"});
         redis_.ask({"SET", "shop:cart:1", "business"});
         return {"idempotent:lock:{0011}",
                 "idempotent:record:{0011}",
@@ -77,6 +79,8 @@ protected:
                 "idempotent:order-hash",
                 "idempotent:order-list",
                 "idempotent:order-set",
+                "idempotent:order-8",
+                "idempotent:order-9",
                 "shop:cart:1"};
     }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "nebis/nebis.hpp"
+#include "support/order_request.hpp"
 #include "table.hpp"
 
 #include <gtest/gtest.h>
@@ -13,6 +14,7 @@ namespace {
 using namespace nebis;
 using nebis::test::begin_of;
 using nebis::test::finish_of;
+using nebis::test::order_request;
 using nebis::test::PostgresServer;
 using nebis::test::soon;
 using nebis::test::Table;
@@ -79,16 +81,6 @@ TEST(PostgresRace, sixteen_threads_on_two_stores_leave_one_effect_for_each_hot_a
     for (std::size_t i = 0; i < ledger.size(); ++i) EXPECT_EQ(ledger.at(i), 1) << key_of(i);
 }
 
-Request request_with(const std::string& key) {
-    Request request;
-    request.method = "POST";
-    request.path = "/orders";
-    request.content_type = "application/json";
-    request.headers = {{"Idempotency-Key", key}};
-    request.body = R"({"amount":"1"})";
-    return request;
-}
-
 TEST(PostgresEngine, fresh_replayed_by_another_instance_and_after_a_restart) {
     PostgresServer own;
     const auto instance = [&] {
@@ -109,14 +101,14 @@ TEST(PostgresEngine, fresh_replayed_by_another_instance_and_after_a_restart) {
     });
     Engine one = instance(), two = instance();
     const Operation at_one = one.operation(policy).value(), at_two = two.operation(policy).value();
-    EXPECT_EQ(one.run(at_one, request_with("k"), handler).outcome, Outcome::fresh);
-    const Answer again = two.run(at_two, request_with("k"), handler);
+    EXPECT_EQ(one.run(at_one, order_request("k"), handler).outcome, Outcome::fresh);
+    const Answer again = two.run(at_two, order_request("k"), handler);
     EXPECT_EQ(again.outcome, Outcome::replayed);
     EXPECT_EQ(again.response.body, "made");
     own.kill();
     own.start();
     EXPECT_TRUE(nebis::test::eventually(
-        [&] { return two.run(at_two, request_with("k"), handler).outcome == Outcome::replayed; }));
+        [&] { return two.run(at_two, order_request("k"), handler).outcome == Outcome::replayed; }));
     EXPECT_EQ(runs, 1);
 }
 

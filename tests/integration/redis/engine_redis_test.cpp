@@ -3,6 +3,7 @@
 #include "nebis/redis.hpp"
 #include "nebis/sqlite.hpp"
 #include "nebis/testing.hpp"
+#include "support/order_request.hpp"
 #include "support/redis_server.hpp"
 
 #include <gtest/gtest.h>
@@ -20,6 +21,7 @@ namespace {
 
 using namespace nebis;
 using nebis::test::eventually;
+using nebis::test::order_request;
 using nebis::test::RedisServer;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
@@ -31,16 +33,6 @@ struct Folder {
     }
     ~Folder() { std::filesystem::remove_all(path); }
 };
-
-Request request_with(const std::string& key) {
-    Request request;
-    request.method = "POST";
-    request.path = "/orders";
-    request.content_type = "application/json";
-    request.headers = {{"Idempotency-Key", key}};
-    request.body = R"({"amount":"1"})";
-    return request;
-}
 
 /// A store that counts what is asked of it and, when deaf, never hears of a change.
 class CountingStore final : public Store {
@@ -148,10 +140,10 @@ TEST(RedisEngine, S29_a_duplicate_replays_from_Redis_without_touching_the_store)
     Service service;
     Instance one = service.instance(), two = service.instance();
     const Handler handler([](const Request&, Execution&) { return Response{201, {}, "made", false}; });
-    ASSERT_EQ(one.engine.run(one.operation, request_with("k"), handler).outcome, Outcome::fresh);
+    ASSERT_EQ(one.engine.run(one.operation, order_request("k"), handler).outcome, Outcome::fresh);
     ASSERT_TRUE(eventually([&] { return has_result(service.redis()); })) << "the leave isn't waited for";
     const int before = two.store->calls();
-    const Answer again = two.engine.run(two.operation, request_with("k"), handler);
+    const Answer again = two.engine.run(two.operation, order_request("k"), handler);
     EXPECT_EQ(again.outcome, Outcome::replayed);
     EXPECT_EQ(again.response.body, "made");
     EXPECT_EQ(two.store->calls(), before);
@@ -166,19 +158,19 @@ TEST(RedisEngine, fault_22_after_FLUSHALL_nothing_runs_twice) {
         ++runs;
         return Response{201, {}, "made", false};
     });
-    ASSERT_EQ(one.engine.run(one.operation, request_with("k"), handler).outcome, Outcome::fresh);
+    ASSERT_EQ(one.engine.run(one.operation, order_request("k"), handler).outcome, Outcome::fresh);
     service.redis().ask({"FLUSHALL"});
-    EXPECT_EQ(two.engine.run(two.operation, request_with("k"), handler).outcome, Outcome::replayed);
+    EXPECT_EQ(two.engine.run(two.operation, order_request("k"), handler).outcome, Outcome::replayed);
     EXPECT_EQ(runs, 1);
 
     // In mid-flight: the lock is gone while its owner works.
     const Handler flushing([&](const Request&, Execution&) {
         service.redis().ask({"FLUSHALL"});
-        EXPECT_EQ(two.engine.run(two.operation, request_with("mid"), handler).outcome, Outcome::in_progress);
+        EXPECT_EQ(two.engine.run(two.operation, order_request("mid"), handler).outcome, Outcome::in_progress);
         return Response{201, {}, "mid", false};
     });
-    ASSERT_EQ(one.engine.run(one.operation, request_with("mid"), flushing).outcome, Outcome::fresh);
-    EXPECT_EQ(two.engine.run(two.operation, request_with("mid"), handler).response.body, "mid");
+    ASSERT_EQ(one.engine.run(one.operation, order_request("mid"), flushing).outcome, Outcome::fresh);
+    EXPECT_EQ(two.engine.run(two.operation, order_request("mid"), handler).response.body, "mid");
     EXPECT_EQ(runs, 1);
 }
 
@@ -214,7 +206,7 @@ private:
 
     void send(const Instance& at, unsigned key) {
         const auto started = std::chrono::steady_clock::now();
-        const Answer answer = at.engine.run(at.operation, request_with("k" + std::to_string(key)),
+        const Answer answer = at.engine.run(at.operation, order_request("k" + std::to_string(key)),
                                             Handler([&](const Request&, Execution&) {
                                                 ++runs_[key];
                                                 return Response{201, {}, std::to_string(key), false};
@@ -277,9 +269,9 @@ std::chrono::nanoseconds late_by(const Instance& owner, const Instance& other, c
     Answer second;
     std::chrono::steady_clock::time_point answered;
     const Answer first = owner.engine.run(
-        owner.operation, request_with(key), Handler([&](const Request&, Execution&) {
+        owner.operation, order_request(key), Handler([&](const Request&, Execution&) {
             duplicate = std::thread([&] {
-                second = other.engine.run(other.operation, request_with(key),
+                second = other.engine.run(other.operation, order_request(key),
                                           Handler([](const Request&, Execution&) -> Response {
                                               return {500, {}, "ran", false};
                                           }));
@@ -335,14 +327,14 @@ TEST(RedisEngine, fault_18_a_Redis_that_is_down_at_the_start_stops_nobody) {
     const auto started = std::chrono::steady_clock::now();
     for (int i = 0; i < 20; ++i) {
         const std::string key = "k" + std::to_string(i);
-        EXPECT_EQ(one.engine.run(one.operation, request_with(key), handler).outcome, Outcome::fresh);
-        EXPECT_EQ(two.engine.run(two.operation, request_with(key), handler).outcome, Outcome::replayed);
+        EXPECT_EQ(one.engine.run(one.operation, order_request(key), handler).outcome, Outcome::fresh);
+        EXPECT_EQ(two.engine.run(two.operation, order_request(key), handler).outcome, Outcome::replayed);
     }
     EXPECT_LT(std::chrono::steady_clock::now() - started, seconds(20));
     EXPECT_EQ(runs, 20);
     service.redis().start();
     EXPECT_TRUE(eventually([&] {
-        (void)one.engine.run(one.operation, request_with("again" + std::to_string(runs)), handler);
+        (void)one.engine.run(one.operation, order_request("again" + std::to_string(runs)), handler);
         return has_result(service.redis());
     })) << "and is used as soon as it is there";
 }
@@ -354,12 +346,12 @@ TEST(RedisEngine, purge_drops_the_result_in_Redis_too) {
     const Handler handler([&](const Request&, Execution&) {
         return Response{201, {}, "run " + std::to_string(++runs), false};
     });
-    const Answer first = one.engine.run(one.operation, request_with("k"), handler);
+    const Answer first = one.engine.run(one.operation, order_request("k"), handler);
     ASSERT_EQ(first.outcome, Outcome::fresh);
     ASSERT_TRUE(eventually([&] { return has_result(service.redis()); }));
-    ASSERT_TRUE(one.engine.purge(one.operation, request_with("k"), "test").value());
+    ASSERT_TRUE(one.engine.purge(one.operation, order_request("k"), "test").value());
     EXPECT_FALSE(has_result(service.redis()));
-    const Answer again = one.engine.run(one.operation, request_with("k"), handler);
+    const Answer again = one.engine.run(one.operation, order_request("k"), handler);
     EXPECT_EQ(again.outcome, Outcome::fresh);
     EXPECT_EQ(again.response.body, "run 2");
 }

@@ -2,6 +2,7 @@
 #include "nebis/memory.hpp"
 #include "nebis/nebis.hpp"
 #include "nebis/redis.hpp"
+#include "support/order_request.hpp"
 #include "support/redis_server.hpp"
 
 #include <gtest/gtest.h>
@@ -15,19 +16,10 @@ namespace {
 
 using namespace nebis;
 using nebis::test::eventually;
+using nebis::test::order_request;
 using nebis::test::RedisServer;
 
 constexpr int flood = 2'000;
-
-Request request_with(const std::string& key) {
-    Request request;
-    request.method = "POST";
-    request.path = "/orders";
-    request.content_type = "application/json";
-    request.headers = {{"Idempotency-Key", key}};
-    request.body = R"({"amount":"1"})";
-    return request;
-}
 
 class FloodRedis : public testing::Test {
 protected:
@@ -64,7 +56,7 @@ protected:
     void send(const Engine& engine, const std::string& prefix) {
         const Operation operation = order(engine);
         for (int i = 0; i < flood; ++i)
-            ASSERT_EQ(engine.run(operation, request_with(prefix + std::to_string(i)), handler()).outcome,
+            ASSERT_EQ(engine.run(operation, order_request(prefix + std::to_string(i)), handler()).outcome,
                       Outcome::fresh);
     }
 
@@ -97,7 +89,7 @@ TEST_F(FloodRedis, S30_two_instances_one_of_which_never_met_the_keys_run_each_on
     std::atomic<int> wrong{0};
     const auto client = [&](const Engine& engine, const Operation& operation) {
         for (int i = 0; i < 500; ++i) {
-            const Answer answer = engine.run(operation, request_with("k-" + std::to_string(i)), handler());
+            const Answer answer = engine.run(operation, order_request("k-" + std::to_string(i)), handler());
             const bool right = answer.outcome == Outcome::fresh || answer.outcome == Outcome::replayed ||
                                answer.outcome == Outcome::in_progress;
             if (!right) ++wrong;
@@ -112,9 +104,9 @@ TEST_F(FloodRedis, S30_two_instances_one_of_which_never_met_the_keys_run_each_on
     EXPECT_EQ(wrong, 0);
     EXPECT_EQ(runs_, 500);
     // The result gets into Redis with the repeat that asks it, and then answers from there.
-    for (int i = 0; i < 3; ++i) EXPECT_EQ(two.run(at_two, request_with("k-1"), handler()).outcome, Outcome::replayed);
+    for (int i = 0; i < 3; ++i) EXPECT_EQ(two.run(at_two, order_request("k-1"), handler()).outcome, Outcome::replayed);
     EXPECT_TRUE(eventually([&] {
-        (void)two.run(at_two, request_with("k-1"), handler());
+        (void)two.run(at_two, order_request("k-1"), handler());
         return two.metrics().find(R"(nebis_result_cache_total{cache="gate",result="hit"} 0)") == std::string::npos;
     }));
     EXPECT_EQ(runs_, 500);

@@ -2,6 +2,7 @@
 #include "nebis/memory.hpp"
 #include "nebis/nebis.hpp"
 #include "nebis/redis.hpp"
+#include "support/order_request.hpp"
 #include "support/redis_server.hpp"
 
 #include <gmock/gmock.h>
@@ -15,6 +16,7 @@ namespace {
 
 using namespace nebis;
 using nebis::test::eventually;
+using nebis::test::order_request;
 using nebis::test::RedisServer;
 using std::chrono::milliseconds;
 using testing::HasSubstr;
@@ -37,16 +39,6 @@ public:
 private:
     const RedisServer& redis_;
 };
-
-Request request_with(const std::string& key) {
-    Request request;
-    request.method = "POST";
-    request.path = "/orders";
-    request.content_type = "application/json";
-    request.headers = {{"Idempotency-Key", key}};
-    request.body = R"({"amount":"1"})";
-    return request;
-}
 
 class V1Compat : public testing::Test {
 protected:
@@ -91,12 +83,12 @@ TEST_F(V1Compat, S40_what_version_1_works_on_is_in_progress_here) {
     const Operation operation = order(engine);
     const VersionOne old(redis_);
     EXPECT_TRUE(old.handle("key", [&] {
-        const Answer answer = engine.run(operation, request_with("key"), handler());
+        const Answer answer = engine.run(operation, order_request("key"), handler());
         EXPECT_EQ(answer.outcome, Outcome::in_progress);
         EXPECT_GT(answer.retry_after.count(), 0);
     }));
     EXPECT_EQ(runs_, 0);
-    EXPECT_EQ(engine.run(operation, request_with("key"), handler()).outcome, Outcome::fresh)
+    EXPECT_EQ(engine.run(operation, order_request("key"), handler()).outcome, Outcome::fresh)
         << "Nebis' own lock was left";
     EXPECT_EQ(runs_, 1);
 }
@@ -111,20 +103,20 @@ TEST_F(V1Compat, S40_version_1_is_kept_out_while_we_run_and_for_as_long_as_a_res
         EXPECT_GT(rest_of("key"), 0);
         return Response{201, {}, "ours", false};
     });
-    EXPECT_EQ(engine.run(operation, request_with("key"), slow).outcome, Outcome::fresh);
+    EXPECT_EQ(engine.run(operation, order_request("key"), slow).outcome, Outcome::fresh);
     ASSERT_TRUE(eventually([&] { return lock_of("key") == "nebis:done"; }));
     EXPECT_GT(rest_of("key"), 60'000) << "longer than a lease";
     EXPECT_FALSE(old.handle("key", [&] { ++theirs; })) << "done";
     EXPECT_EQ(theirs, 0);
     const Engine another = instance();
-    EXPECT_EQ(another.run(order(another), request_with("key"), handler()).response.body, "ours");
+    EXPECT_EQ(another.run(order(another), order_request("key"), handler()).response.body, "ours");
     EXPECT_EQ(runs_, 0);
 }
 
 TEST_F(V1Compat, S40_a_failed_attempt_gives_version_1_s_lock_back) {
     const Engine engine = instance();
     const Handler failing([](const Request&, Execution&) -> Response { throw std::runtime_error("no stock"); });
-    EXPECT_TRUE(engine.run(order(engine), request_with("key"), failing).failure);
+    EXPECT_TRUE(engine.run(order(engine), order_request("key"), failing).failure);
     ASSERT_TRUE(eventually([&] { return rest_of("key") == -2; }));
     int theirs = 0;
     EXPECT_TRUE(VersionOne(redis_).handle("key", [&] { ++theirs; }));
@@ -146,7 +138,7 @@ TEST_F(V1Compat, S40_a_fleet_of_both_never_works_on_one_key_together) {
     const auto ours = [&](const Engine& engine, const Operation& operation, int from) {
         for (int i = 0; i < 3 * keys; ++i) {
             const int key = (from + i) % keys;
-            const Answer answer = engine.run(operation, request_with("k-" + std::to_string(key)),
+            const Answer answer = engine.run(operation, order_request("k-" + std::to_string(key)),
                                              Handler([&](const Request&, Execution&) {
                                                  ++runs_;
                                                  work(key);
@@ -180,11 +172,11 @@ TEST_F(V1Compat, S40_without_Redis_nothing_runs) {
     const Engine engine = instance();
     const Operation operation = order(engine);
     redis_.kill();
-    EXPECT_EQ(engine.run(operation, request_with("key"), handler()).outcome, Outcome::unavailable);
+    EXPECT_EQ(engine.run(operation, order_request("key"), handler()).outcome, Outcome::unavailable);
     EXPECT_EQ(runs_, 0);
     redis_.start();
     EXPECT_TRUE(
-        eventually([&] { return engine.run(operation, request_with("key"), handler()).outcome == Outcome::fresh; }));
+        eventually([&] { return engine.run(operation, order_request("key"), handler()).outcome == Outcome::fresh; }));
     EXPECT_EQ(runs_, 1);
 }
 
@@ -197,21 +189,24 @@ TEST_F(V1Compat, S40_an_operation_that_would_run_without_Redis_is_refused) {
     EXPECT_EQ(refused.error().code(), "fail-open-beside-others");
     EXPECT_THAT(refused.error().text(), HasSubstr("fail-open: false"));
     EXPECT_TRUE(instance(false).operation(open)) << "without version 1 nothing keeps it from that";
+    redis::Options with;
+    with.v1_compat = true;
+    EXPECT_EQ(redis::lock(with).error().code(), "redis-setting") << "never silently without it";
 }
 
 TEST_F(V1Compat, S40_what_else_stands_there_is_neither_taken_nor_waited_for_for_ever) {
     const Engine engine = instance();
     const Operation operation = order(engine);
     redis_.ask({"SET", "idempotent:left", "request-1"});  // version 1 died between SETNX and EXPIRE
-    const Answer left = engine.run(operation, request_with("left"), handler());
+    const Answer left = engine.run(operation, order_request("left"), handler());
     EXPECT_EQ(left.outcome, Outcome::in_progress);
     EXPECT_EQ(lock_of("left"), "request-1");
     EXPECT_EQ(rest_of("left"), -1);
     redis_.ask({"DEL", "idempotent:left"});  // what `nebis v1 clean` does
-    EXPECT_EQ(engine.run(operation, request_with("left"), handler()).outcome, Outcome::fresh);
+    EXPECT_EQ(engine.run(operation, order_request("left"), handler()).outcome, Outcome::fresh);
 
     redis_.ask({"LPUSH", "idempotent:list", "somebody's"});  // version 1 can't lock that name either
-    EXPECT_EQ(engine.run(operation, request_with("list"), handler()).outcome, Outcome::fresh);
+    EXPECT_EQ(engine.run(operation, order_request("list"), handler()).outcome, Outcome::fresh);
     EXPECT_EQ(redis_.ask({"LLEN", "idempotent:list"}).integer, 1);
 }
 
@@ -226,7 +221,7 @@ TEST_F(V1Compat, S40_a_long_handler_s_lock_is_renewed) {
         EXPECT_FALSE(VersionOne(redis_).handle("key", [&] { ++theirs; }));
         return Response{201, {}, "ours", false};
     });
-    EXPECT_EQ(engine.run(engine.operation(short_lease).value(), request_with("key"), slow).outcome, Outcome::fresh);
+    EXPECT_EQ(engine.run(engine.operation(short_lease).value(), order_request("key"), slow).outcome, Outcome::fresh);
     EXPECT_EQ(theirs, 0);
 }
 

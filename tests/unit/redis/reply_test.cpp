@@ -101,6 +101,15 @@ TEST(RedisSlots, crc16_is_the_published_one) {
     EXPECT_EQ(slot_of("somekey"), 11058);   // CLUSTER KEYSLOT somekey
 }
 
+TEST(RedisSlots, a_tag_is_what_Redis_takes_for_one) {
+    // Examples of the Redis Cluster specification, "Hash tags".
+    EXPECT_EQ(tag_of("{user1000}.following"), "user1000");
+    EXPECT_EQ(tag_of("foo{}{bar}"), "foo{}{bar}");
+    EXPECT_EQ(tag_of("foo{{bar}}zap"), "{bar");
+    EXPECT_EQ(tag_of("foo{bar}{zap}"), "bar");
+    for (const char* whole : {"", "foo", "foo{", "}foo{", "}"}) EXPECT_EQ(tag_of(whole), whole);
+}
+
 TEST(RedisSlots, both_names_of_a_key_lie_in_one_slot) {
     const Names names = names_of("prod:", "pay}{:1");
     EXPECT_EQ(names.lock.substr(0, 22), "prod:idempotent:lock:{");

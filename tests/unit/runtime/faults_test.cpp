@@ -3,6 +3,7 @@
 #include "observe/mark.hpp"
 #include "runtime/owner.hpp"
 #include "support.hpp"
+#include "support/eventually.hpp"
 
 #include <sys/wait.h>
 #include <unistd.h>
@@ -19,6 +20,7 @@ namespace nebis {
 namespace {
 
 using namespace testkit;
+using nebis::test::eventually;
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
@@ -32,14 +34,6 @@ struct Faults : testing::Test {
 
     Engine engine(const std::string& more = "budget-millis: 2000") {
         return engine_on(store, "nebis: {idempotent: {local-cache-millis: 0, " + more + "}}");
-    }
-    template <class Condition>
-    static bool eventually(Condition condition) {
-        for (const auto end = steady_clock::now() + std::chrono::seconds(20); steady_clock::now() < end;) {
-            if (condition()) return true;
-            std::this_thread::sleep_for(milliseconds(5));
-        }
-        return false;
     }
 };
 

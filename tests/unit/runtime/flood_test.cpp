@@ -3,6 +3,7 @@
 #include "runtime/caller_quota.hpp"
 #include "runtime/seen_keys.hpp"
 #include "support.hpp"
+#include "support/eventually.hpp"
 
 #include <map>
 #include <thread>
@@ -364,7 +365,8 @@ TEST(Quota, S59_a_joiner_of_another_caller_is_not_refused_for_the_leaders_quota)
     std::thread leader([&] { leaders = engine.run(order, from("alice", "shared"), counting.handler()); });
     ASSERT_TRUE(faulty->wait_hanging(1));
     std::thread joiner([&] { joiners = engine.run(order, from("bob", "shared"), counting.handler()); });
-    while (metric(engine, R"(nebis_waiting_duplicates{operation="order"})") != "1") std::this_thread::sleep_for(1ms);
+    EXPECT_TRUE(
+        test::eventually([&] { return metric(engine, R"(nebis_waiting_duplicates{operation="order"})") == "1"; }));
     faulty->release();
     leader.join();
     joiner.join();

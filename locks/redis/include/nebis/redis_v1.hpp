@@ -13,7 +13,7 @@
 namespace nebis::redis {
 
 /// A key named as version 1 names its locks. Names that begin with `idempotent:lock:` or `idempotent:record:`, behind
-/// any prefix, are never counted as such: they are Nebis' own.
+/// any prefix, are never counted as such: they are Nebis' own. So is what `v1-compat` puts under version 1's names.
 struct V1Key {
     enum class Kind : std::uint8_t {
         left_behind,  ///< a string without a time limit: it would stand for ever
