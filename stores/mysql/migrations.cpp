@@ -38,6 +38,16 @@ void put(std::string& sql, std::string_view mark, std::string_view value) {
     if (const auto at = sql.find(mark); at != std::string::npos) sql.replace(at, mark.size(), value);
 }
 
+/// Again while others hold what it needs.
+template <class Step>
+Result<void> patiently(Deadline deadline, Step step) {
+    for (;;) {
+        auto done = step();
+        if (done || !is_lock_fault(done.error()) || steady_clock::now() + step_back >= deadline) return done;
+        std::this_thread::sleep_for(step_back);
+    }
+}
+
 class MysqlMigrations final : public Migrations {
 public:
     MysqlMigrations(Options options, std::string table) : options_(std::move(options)), table_(std::move(table)) {}
@@ -60,7 +70,8 @@ private:
     std::vector<std::string> statements(std::string_view beginning) const;
     PlannedStep undoing() const;
     Result<void> run(Connection& connection, const PlannedStep& planned, Deadline deadline) const;
-    Result<void> run_batches(Connection& connection, const std::string& sql, Deadline deadline) const;
+    Result<void> run_batches(Connection& connection, const std::vector<std::string>& statements,
+                             Deadline deadline) const;
     static Result<void> quick(Connection& connection, const std::string& sql, Deadline deadline);
 
     Options options_;
@@ -210,15 +221,14 @@ Result<std::vector<SchemaStep>> MysqlMigrations::plan(int target, const MigrateO
 }
 
 Result<void> MysqlMigrations::quick(Connection& connection, const std::string& sql, Deadline deadline) {
-    for (;;) {
+    return patiently(deadline, [&]() -> Result<void> {
         auto done = connection.query(sql, deadline);
-        if (done) return {};
-        if (!is_lock_fault(done.error()) || steady_clock::now() + step_back >= deadline) return std::move(done).error();
-        std::this_thread::sleep_for(step_back);
-    }
+        return done ? Result<void>() : Result<void>(std::move(done).error());
+    });
 }
 
-Result<void> MysqlMigrations::run_batches(Connection& connection, const std::string& sql, Deadline deadline) const {
+Result<void> MysqlMigrations::run_batches(Connection& connection, const std::vector<std::string>& statements,
+                                          Deadline deadline) const {
     // Only now, when the triggers write what comes: rows may have come since the look at the table.
     std::string after;
     for (;;) {
@@ -227,20 +237,29 @@ Result<void> MysqlMigrations::run_batches(Connection& connection, const std::str
                                            deadline);
         if (!run_of_ids) return surely_not_applied(std::move(run_of_ids).error());
         if (run_of_ids->is_null(0, 1)) return {};
-        std::string batch = sql;
-        put(batch, "$from", run_of_ids->bytes(0, 0));
-        put(batch, "$to", run_of_ids->bytes(0, 1));
-        if (auto done = quick(connection, batch, deadline); !done) return done;
+        Script batch;
+        batch.statement("START TRANSACTION");
+        for (std::string sql : statements) {
+            put(sql, "$from", run_of_ids->bytes(0, 0));
+            put(sql, "$to", run_of_ids->bytes(0, 1));
+            batch.statement(sql);
+        }
+        batch.statement("COMMIT");
+        const auto write = [&]() -> Result<void> {
+            auto written = connection.run(batch, deadline);
+            if (written) return {};
+            (void)connection.query("ROLLBACK", deadline);  // not `tidy`, which gives up the lock of the migration, too
+            return std::move(written).error();
+        };
+        if (auto done = patiently(deadline, write); !done) return done;
         after = " WHERE id>" + std::string(run_of_ids->bytes(0, 1));
     }
 }
 
 Result<void> MysqlMigrations::run(Connection& connection, const PlannedStep& planned, Deadline deadline) const {
-    for (const auto& sql : planned.statements) {
-        auto done =
-            planned.kind == Kind::batches ? run_batches(connection, sql, deadline) : quick(connection, sql, deadline);
-        if (!done) return done;
-    }
+    if (planned.kind == Kind::batches) return run_batches(connection, planned.statements, deadline);
+    for (const auto& sql : planned.statements)
+        if (auto done = quick(connection, sql, deadline); !done) return done;
     return {};
 }
 

@@ -154,6 +154,13 @@ std::string Takeover::values(std::string_view row) const {
     return all;
 }
 
+std::string Takeover::assignments(std::string_view row) const {
+    std::string all;
+    for (const ColumnRule& rule : column_rules())
+        all.append(all.empty() ? "    " : ",\n    ").append(rule.name).append("=").append(value_of(row, rule.name));
+    return all;
+}
+
 // ---- the plan
 
 std::vector<PlannedStep> Takeover::steps() const {
@@ -193,21 +200,29 @@ std::vector<PlannedStep> Takeover::steps() const {
     steps.push_back({"make a table as it must be, beside the old one", std::move(made), Kind::quick});
     std::vector<std::string> triggers;
     for (const auto& [letter, event] : events) {
-        const bool gone = std::string_view(letter) == "d";
-        // Not REPLACE for what is new: a key that is there already must be refused, as the table's own key will.
-        const std::string write = std::string_view(letter) == "i" ? "INSERT INTO " : "REPLACE INTO ";
+        std::string follow;
+        // What isn't in the copy yet comes there later, as it is by then. No REPLACE, here and there: it locks the gaps
+        // beside its key, in which others must write; and a key that is there already must be refused, as the table's
+        // own key will.
+        switch (*letter) {
+            case 'd': follow = "DELETE FROM " + copy + " WHERE id=OLD.id"; break;
+            case 'u': follow = "UPDATE " + copy + " SET\n" + assignments("NEW.") + "\nWHERE id=OLD.id"; break;
+            default: follow = "INSERT INTO " + copy + " (" + names() + ") VALUES (\n" + values("NEW.") + ")";
+        }
         triggers.push_back("CREATE TRIGGER " + trigger(letter) + " AFTER " + event + " ON " + table +
-                           " FOR EACH ROW\n" +
-                           (gone ? "DELETE FROM " + copy + " WHERE id=OLD.id"
-                                 : write + copy + " (" + names() + ") VALUES (\n" + values("NEW.") + ")"));
+                           " FOR EACH ROW\n" + follow);
     }
     steps.push_back({"fill it with what others write meanwhile", std::move(triggers), Kind::quick});
-    // The shared locks keep a row from being changed between its reading here and its writing there.
-    steps.push_back({"fill it with the rows that are there; once for each run of ids",
-                     {"INSERT INTO " + copy + " (" + names() + ")\nSELECT\n" + values("was.") + "\nFROM " + table +
-                      " AS was LEFT JOIN " + copy +
-                      " AS made ON made.id=was.id\nWHERE was.id>=$from AND "
-                      "was.id<=$to AND made.id IS NULL\nLOCK IN SHARE MODE"},
+    // The shared locks keep a row from being changed between its reading here and its writing there. All are taken
+    // before the first row is written: whoever writes the old table locks there first and in the copy then, and in any
+    // other order the two would lock each other out.
+    steps.push_back({"fill it with the rows that are there; once for each run of ids, in one transaction",
+                     {"SELECT COUNT(*) FROM " + table +
+                          " AS was FORCE INDEX (PRIMARY) WHERE was.id>=$from AND was.id<=$to LOCK IN SHARE MODE",
+                      "INSERT INTO " + copy + " (" + names() + ")\nSELECT\n" + values("was.") + "\nFROM " + table +
+                          " AS was LEFT JOIN " + copy +
+                          " AS made ON made.id=was.id\nWHERE was.id>=$from AND "
+                          "was.id<=$to AND made.id IS NULL\nLOCK IN SHARE MODE"},
                      Kind::batches});
     steps.push_back({"let it take the name",
                      {"RENAME TABLE " + table + " TO " + quoted(before_of(table_)) + ", " + copy + " TO " + table},

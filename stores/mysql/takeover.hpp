@@ -51,6 +51,7 @@ private:
     std::string key(std::string_view row) const;
     std::string value_of(std::string_view row, std::string_view name) const;
     std::string values(std::string_view row) const;
+    std::string assignments(std::string_view row) const;
 
     const Catalogue& catalogue_;
     std::string table_, time_zone_;

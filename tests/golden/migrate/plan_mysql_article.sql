@@ -9,23 +9,24 @@ CREATE TABLE IF NOT EXISTS `idempotent_record_nebis` ( id BIGINT UNSIGNED NOT NU
 CREATE TRIGGER `idempotent_record_nebis_d` AFTER DELETE ON `idempotent_record` FOR EACH ROW
 DELETE FROM `idempotent_record_nebis` WHERE id=OLD.id;
 CREATE TRIGGER `idempotent_record_nebis_u` AFTER UPDATE ON `idempotent_record` FOR EACH ROW
-REPLACE INTO `idempotent_record_nebis` (id, trace_id, biz_type, status, version, owner, attempts, request_hash, lease_expire_time, expire_time, create_time, update_time, instance, outcome_ref, request_body, response_body) VALUES (
-    NEW.`id`,
-    CASE WHEN LENGTH(CONCAT(x'7C7C',CAST(CONVERT(NEW.`biz_type` USING utf8mb4) AS BINARY),x'7C',CAST(CONVERT(NEW.`trace_id` USING utf8mb4) AS BINARY)))<=128 AND HEX(CAST(CONVERT(NEW.`biz_type` USING utf8mb4) AS BINARY)) REGEXP '^([2-6][0-9A-F]|7[0-9A-E])*$' AND HEX(CAST(CONVERT(NEW.`biz_type` USING utf8mb4) AS BINARY)) NOT LIKE '20%' AND HEX(CAST(CONVERT(NEW.`biz_type` USING utf8mb4) AS BINARY)) NOT LIKE '%20' AND HEX(CAST(CONVERT(NEW.`trace_id` USING utf8mb4) AS BINARY)) REGEXP '^([2-6][0-9A-F]|7[0-9A-E])*$' AND HEX(CAST(CONVERT(NEW.`trace_id` USING utf8mb4) AS BINARY)) NOT LIKE '20%' AND HEX(CAST(CONVERT(NEW.`trace_id` USING utf8mb4) AS BINARY)) NOT LIKE '%20' AND LOCATE(x'7C',CAST(CONVERT(NEW.`biz_type` USING utf8mb4) AS BINARY))=0 AND LEFT(CAST(CONVERT(NEW.`trace_id` USING utf8mb4) AS BINARY),7)<>x'7368613235363A' THEN CONCAT(x'7C7C',CAST(CONVERT(NEW.`biz_type` USING utf8mb4) AS BINARY),x'7C',CAST(CONVERT(NEW.`trace_id` USING utf8mb4) AS BINARY)) ELSE CONCAT(x'7368613235363A',CAST(SHA2(CONCAT(x'00000000000000000000000000000000',UNHEX(LPAD(HEX(LENGTH(CAST(CONVERT(NEW.`biz_type` USING utf8mb4) AS BINARY))),16,'0')),CAST(CONVERT(NEW.`biz_type` USING utf8mb4) AS BINARY),UNHEX(LPAD(HEX(LENGTH(CAST(CONVERT(NEW.`trace_id` USING utf8mb4) AS BINARY))),16,'0')),CAST(CONVERT(NEW.`trace_id` USING utf8mb4) AS BINARY)),256) AS BINARY)) END,
-    NEW.`biz_type`,
-    NEW.`status`,
-    GREATEST((TIMESTAMPDIFF(MICROSECOND,'1970-01-01',CONVERT_TZ(NEW.`update_time`,'SYSTEM','+00:00')) DIV 1000)*1000,1),
-    UNHEX(MD5(CONCAT(UUID(),NEW.`id`))),
-    1,
-    UNHEX(REPEAT('00',33)),
-    TIMESTAMPDIFF(MICROSECOND,'1970-01-01',CONVERT_TZ(NEW.`update_time`,'SYSTEM','+00:00')) DIV 1000+300000,
-    CASE WHEN NEW.`status`=0 THEN GREATEST(TIMESTAMPDIFF(MICROSECOND,'1970-01-01',CONVERT_TZ(NEW.`expire_time`,'SYSTEM','+00:00')) DIV 1000,TIMESTAMPDIFF(MICROSECOND,'1970-01-01',CONVERT_TZ(NEW.`update_time`,'SYSTEM','+00:00')) DIV 1000+300000) ELSE TIMESTAMPDIFF(MICROSECOND,'1970-01-01',CONVERT_TZ(NEW.`expire_time`,'SYSTEM','+00:00')) DIV 1000 END,
-    TIMESTAMPDIFF(MICROSECOND,'1970-01-01',CONVERT_TZ(NEW.`create_time`,'SYSTEM','+00:00')) DIV 1000,
-    TIMESTAMPDIFF(MICROSECOND,'1970-01-01',CONVERT_TZ(NEW.`update_time`,'SYSTEM','+00:00')) DIV 1000,
-    '',
-    '',
-    CAST(CONVERT(NEW.`request_body` USING utf8mb4) AS BINARY),
-    CASE WHEN NEW.`status`=1 THEN COALESCE(CONCAT(x'E7FE',CAST(CONVERT(NEW.`response_body` USING utf8mb4) AS BINARY)),x'E701019003000013EC9292') END);
+UPDATE `idempotent_record_nebis` SET
+    id=NEW.`id`,
+    trace_id=CASE WHEN LENGTH(CONCAT(x'7C7C',CAST(CONVERT(NEW.`biz_type` USING utf8mb4) AS BINARY),x'7C',CAST(CONVERT(NEW.`trace_id` USING utf8mb4) AS BINARY)))<=128 AND HEX(CAST(CONVERT(NEW.`biz_type` USING utf8mb4) AS BINARY)) REGEXP '^([2-6][0-9A-F]|7[0-9A-E])*$' AND HEX(CAST(CONVERT(NEW.`biz_type` USING utf8mb4) AS BINARY)) NOT LIKE '20%' AND HEX(CAST(CONVERT(NEW.`biz_type` USING utf8mb4) AS BINARY)) NOT LIKE '%20' AND HEX(CAST(CONVERT(NEW.`trace_id` USING utf8mb4) AS BINARY)) REGEXP '^([2-6][0-9A-F]|7[0-9A-E])*$' AND HEX(CAST(CONVERT(NEW.`trace_id` USING utf8mb4) AS BINARY)) NOT LIKE '20%' AND HEX(CAST(CONVERT(NEW.`trace_id` USING utf8mb4) AS BINARY)) NOT LIKE '%20' AND LOCATE(x'7C',CAST(CONVERT(NEW.`biz_type` USING utf8mb4) AS BINARY))=0 AND LEFT(CAST(CONVERT(NEW.`trace_id` USING utf8mb4) AS BINARY),7)<>x'7368613235363A' THEN CONCAT(x'7C7C',CAST(CONVERT(NEW.`biz_type` USING utf8mb4) AS BINARY),x'7C',CAST(CONVERT(NEW.`trace_id` USING utf8mb4) AS BINARY)) ELSE CONCAT(x'7368613235363A',CAST(SHA2(CONCAT(x'00000000000000000000000000000000',UNHEX(LPAD(HEX(LENGTH(CAST(CONVERT(NEW.`biz_type` USING utf8mb4) AS BINARY))),16,'0')),CAST(CONVERT(NEW.`biz_type` USING utf8mb4) AS BINARY),UNHEX(LPAD(HEX(LENGTH(CAST(CONVERT(NEW.`trace_id` USING utf8mb4) AS BINARY))),16,'0')),CAST(CONVERT(NEW.`trace_id` USING utf8mb4) AS BINARY)),256) AS BINARY)) END,
+    biz_type=NEW.`biz_type`,
+    status=NEW.`status`,
+    version=GREATEST((TIMESTAMPDIFF(MICROSECOND,'1970-01-01',CONVERT_TZ(NEW.`update_time`,'SYSTEM','+00:00')) DIV 1000)*1000,1),
+    owner=UNHEX(MD5(CONCAT(UUID(),NEW.`id`))),
+    attempts=1,
+    request_hash=UNHEX(REPEAT('00',33)),
+    lease_expire_time=TIMESTAMPDIFF(MICROSECOND,'1970-01-01',CONVERT_TZ(NEW.`update_time`,'SYSTEM','+00:00')) DIV 1000+300000,
+    expire_time=CASE WHEN NEW.`status`=0 THEN GREATEST(TIMESTAMPDIFF(MICROSECOND,'1970-01-01',CONVERT_TZ(NEW.`expire_time`,'SYSTEM','+00:00')) DIV 1000,TIMESTAMPDIFF(MICROSECOND,'1970-01-01',CONVERT_TZ(NEW.`update_time`,'SYSTEM','+00:00')) DIV 1000+300000) ELSE TIMESTAMPDIFF(MICROSECOND,'1970-01-01',CONVERT_TZ(NEW.`expire_time`,'SYSTEM','+00:00')) DIV 1000 END,
+    create_time=TIMESTAMPDIFF(MICROSECOND,'1970-01-01',CONVERT_TZ(NEW.`create_time`,'SYSTEM','+00:00')) DIV 1000,
+    update_time=TIMESTAMPDIFF(MICROSECOND,'1970-01-01',CONVERT_TZ(NEW.`update_time`,'SYSTEM','+00:00')) DIV 1000,
+    instance='',
+    outcome_ref='',
+    request_body=CAST(CONVERT(NEW.`request_body` USING utf8mb4) AS BINARY),
+    response_body=CASE WHEN NEW.`status`=1 THEN COALESCE(CONCAT(x'E7FE',CAST(CONVERT(NEW.`response_body` USING utf8mb4) AS BINARY)),x'E701019003000013EC9292') END
+WHERE id=OLD.id;
 CREATE TRIGGER `idempotent_record_nebis_i` AFTER INSERT ON `idempotent_record` FOR EACH ROW
 INSERT INTO `idempotent_record_nebis` (id, trace_id, biz_type, status, version, owner, attempts, request_hash, lease_expire_time, expire_time, create_time, update_time, instance, outcome_ref, request_body, response_body) VALUES (
     NEW.`id`,
@@ -45,7 +46,8 @@ INSERT INTO `idempotent_record_nebis` (id, trace_id, biz_type, status, version, 
     CAST(CONVERT(NEW.`request_body` USING utf8mb4) AS BINARY),
     CASE WHEN NEW.`status`=1 THEN COALESCE(CONCAT(x'E7FE',CAST(CONVERT(NEW.`response_body` USING utf8mb4) AS BINARY)),x'E701019003000013EC9292') END);
 
--- fill it with the rows that are there; once for each run of ids
+-- fill it with the rows that are there; once for each run of ids, in one transaction
+SELECT COUNT(*) FROM `idempotent_record` AS was FORCE INDEX (PRIMARY) WHERE was.id>=$from AND was.id<=$to LOCK IN SHARE MODE;
 INSERT INTO `idempotent_record_nebis` (id, trace_id, biz_type, status, version, owner, attempts, request_hash, lease_expire_time, expire_time, create_time, update_time, instance, outcome_ref, request_body, response_body)
 SELECT
     was.`id`,

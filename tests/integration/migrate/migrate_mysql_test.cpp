@@ -12,8 +12,10 @@
 #include <gmock/gmock.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <thread>
+#include <vector>
 
 // `nebis migrate` on a real MariaDB: every state and command, the article's own table, online, two at a time, kills.
 namespace {
@@ -508,6 +510,41 @@ TEST_F(MysqlMigrate, the_old_component_goes_on_until_the_names_change_and_no_row
                       "status = 0"));
     EXPECT_THAT(kept, testing::AllOf(testing::Ge(written.load()), testing::Le(written.load() + 1)));
     EXPECT_LE(open, 1);
+}
+
+TEST_F(MysqlMigrate, several_old_components_and_the_batches_never_lock_each_other_out) {
+    sql(article_table_mysql("idempotent_record"));
+    sql(many_rows_mysql("idempotent_record", 60000));
+    constexpr int components = 4;
+    std::array<std::string, components> endings;
+    std::atomic<int> written{0};
+    std::vector<std::jthread> threads;
+    threads.reserve(components);
+    for (int c = 0; c < components; ++c)
+        threads.emplace_back([&, c](const std::stop_token& stop) {
+            try {
+                ForeignMysql old(server().address());
+                old.run("USE " + database_);
+                for (int i = c; !stop.stop_requested(); i += components) {
+                    const std::string row = std::to_string(1 + i * 37 % 60000);
+                    const std::string made = "'live" + std::to_string(i) + "'";
+                    old.run("INSERT INTO idempotent_record (trace_id, biz_type, status, expire_time) VALUES (" + made +
+                            ", 'pay', 0, NOW() + INTERVAL 1 DAY)");
+                    old.run("UPDATE idempotent_record SET status = 1 WHERE trace_id = " + made);
+                    old.run("UPDATE idempotent_record SET response_body = 'y' WHERE trace_id = 'k" + row + "'");
+                    old.run("DELETE FROM idempotent_record WHERE trace_id = 'k" + row + "'");
+                    ++written;
+                }
+            } catch (const std::exception& failure) {
+                endings[static_cast<std::size_t>(c)] = failure.what();
+            }
+        });
+    std::this_thread::sleep_for(milliseconds(100));
+    const Ended up = run("up");
+    threads.clear();
+    ASSERT_EQ(up.code, 0) << up.err;
+    EXPECT_GT(written.load(), 100);
+    for (const std::string& ending : endings) EXPECT_THAT(ending, testing::Not(HasSubstr("Deadlock")));
 }
 
 TEST_F(MysqlMigrate, golden_plan) {
